@@ -1,0 +1,274 @@
+//! The house rules that a program can check.
+
+#![expect(clippy::unwrap_used, reason = "a test; what fails here fails the test")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const FILE_LINES_MAX: usize = 500;
+const LOCKED_PACKAGES_MAX: usize = 330;
+const BANNED_FILE_NAMES: &[&str] = &[
+    "utils", "util", "common", "helpers", "helper", "misc", "manager",
+];
+
+/// Who may depend on whom (normal and build dependencies). Nothing else; xtask is free.
+const EDGES: &[(&str, &[&str])] = &[
+    ("box-api", &[]),
+    ("box-runtime", &["box-api"]),
+    ("box-runtime-native", &["box-api", "box-runtime"]),
+    ("box-egress", &["box-api"]),
+    ("box-guest", &["box-api"]),
+    ("box-core", &["box-api", "box-runtime"]),
+    ("box-server", &["box-api", "box-core", "box-runtime"]),
+    ("box-drill", &["box-api", "box-runtime"]),
+    ("box-fakes", &["box-api"]),
+    (
+        "box-cli",
+        &[
+            "box-api",
+            "box-drill",
+            "box-egress",
+            "box-runtime",
+            "box-runtime-native",
+            "box-server",
+        ],
+    ),
+];
+
+fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_path_buf()
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    std::fs::read_to_string(path.as_ref())
+        .unwrap_or_else(|error| panic!("{}: {error}", path.as_ref().display()))
+}
+
+/// Files git knows or would add, relative to the top, that end in `ending`.
+fn tracked(ending: &str) -> Vec<PathBuf> {
+    let listing = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(top())
+        .output()
+        .unwrap();
+    assert!(listing.status.success(), "git ls-files: {}", listing.status);
+    let names = String::from_utf8(listing.stdout).unwrap();
+    let files: Vec<PathBuf> = names
+        .lines()
+        .filter(|name| name.ends_with(ending) && top().join(name).is_file())
+        .map(PathBuf::from)
+        .collect();
+    assert!(
+        !files.is_empty(),
+        "no file ends in {ending}: the check would see nothing"
+    );
+    files
+}
+
+fn assert_none(offences: &[String], rule: &str) {
+    assert!(offences.is_empty(), "{rule}:\n{}", offences.join("\n"));
+}
+
+/// Lines before the inline test module.
+fn code_lines(text: &str) -> usize {
+    text.lines()
+        .take_while(|line| line.trim() != "#[cfg(test)]")
+        .count()
+}
+
+fn is_test(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "tests")
+        || path.file_name().is_some_and(|name| name == "tests.rs")
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    let offences: Vec<String> = tracked(".rs")
+        .into_iter()
+        .filter(|path| !read(top().join(path)).starts_with("//!"))
+        .map(|path| path.display().to_string())
+        .collect();
+    assert_none(&offences, "a Rust file starts with `//!`");
+}
+
+#[test]
+fn no_file_is_longer_than_five_hundred_lines() {
+    let offences: Vec<String> = tracked(".rs")
+        .into_iter()
+        .filter(|path| !is_test(path))
+        .map(|path| (code_lines(&read(top().join(&path))), path))
+        .filter(|(lines, _)| *lines > FILE_LINES_MAX)
+        .map(|(lines, path)| format!("{}: {lines} lines", path.display()))
+        .collect();
+    assert_none(&offences, "500 lines without tests");
+}
+
+#[test]
+fn files_are_named_after_their_subject() {
+    let offences: Vec<String> = tracked(".rs")
+        .into_iter()
+        .filter(|path| {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            BANNED_FILE_NAMES.contains(&stem.as_ref()) || (stem == "mod" && !is_test(path))
+        })
+        .map(|path| path.display().to_string())
+        .collect();
+    assert_none(
+        &offences,
+        "no `utils`, `common`, `helpers`, `manager`, no mod.rs",
+    );
+}
+
+#[test]
+fn crates_depend_only_along_the_allowed_edges() {
+    let output = Command::new("cargo")
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(top())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "cargo metadata: {}", output.status);
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let allowed: BTreeMap<&str, &[&str]> = EDGES.iter().copied().collect();
+    let mut offences = Vec::new();
+    let mut seen = 0;
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        if name == "xtask" {
+            continue;
+        }
+        seen += 1;
+        let Some(edges) = allowed.get(name) else {
+            offences.push(format!("{name} is not in the table of edges"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let to = dependency["name"].as_str().unwrap();
+            let of_the_house = to.starts_with("box-") || to == "xtask";
+            if of_the_house && dependency["kind"] != "dev" && !edges.contains(&to) {
+                offences.push(format!("{name} → {to}"));
+            }
+        }
+    }
+    assert!(seen >= 2, "cargo metadata showed only {seen} crates");
+    assert_none(&offences, "edges between crates");
+}
+
+#[test]
+fn the_number_of_packages_grows_only_knowingly() {
+    let count = read(top().join("Cargo.lock"))
+        .matches("[[package]]")
+        .count();
+    assert!(
+        count <= LOCKED_PACKAGES_MAX,
+        "{count} packages; raise the bar in a commit that says why"
+    );
+}
+
+#[test]
+fn exceptions_to_lints_are_expectations() {
+    let allow = ["#[", "allow("].concat();
+    let allow_all = ["#![", "allow("].concat();
+    let offences: Vec<String> = tracked(".rs")
+        .into_iter()
+        .filter(|path| {
+            let text = read(top().join(path));
+            text.contains(&allow) || text.contains(&allow_all)
+        })
+        .map(|path| path.display().to_string())
+        .collect();
+    assert_none(&offences, "use `expect` with a reason");
+}
+
+#[test]
+fn changelog_keeps_its_form() {
+    let text = read(top().join("CHANGELOG.md"));
+    let sections = [
+        "Added",
+        "Changed",
+        "Deprecated",
+        "Removed",
+        "Fixed",
+        "Security",
+    ];
+    assert!(text.contains("\n## [Unreleased]\n"), "no `## [Unreleased]`");
+    for heading in text.lines().filter_map(|line| line.strip_prefix("### ")) {
+        assert!(
+            sections.contains(&heading),
+            "`### {heading}` is none of {sections:?}"
+        );
+    }
+}
+
+/// Names of all tests and `#[tokio::test]`s in the tree.
+fn test_names() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for path in tracked(".rs") {
+        for line in read(top().join(path)).lines() {
+            let line = line.trim_start();
+            let line = line.strip_prefix("pub ").unwrap_or(line);
+            let line = line.strip_prefix("async ").unwrap_or(line);
+            if let Some(rest) = line.strip_prefix("fn ") {
+                names.insert(rest.split(['(', '<']).next().unwrap_or_default().to_owned());
+            }
+        }
+    }
+    names
+}
+
+/// Cells of the table rows of a Markdown text whose first cell is like `A1`, `B20` or `C300`.
+fn rows(text: &str) -> Vec<Vec<String>> {
+    text.lines()
+        .filter(|line| line.starts_with("| "))
+        .map(|line| {
+            line.trim_matches('|')
+                .split('|')
+                .map(|cell| cell.trim().to_owned())
+                .collect::<Vec<_>>()
+        })
+        .filter(|cells| {
+            let id = cells[0].as_str();
+            id.starts_with(['A', 'B', 'C']) && id[1..].chars().all(|c| c.is_ascii_digit())
+        })
+        .filter(|cells| cells[0].len() > 1)
+        .collect()
+}
+
+#[test]
+fn parity_names_tests_that_exist() {
+    let text = read(top().join("docs/parity.md"));
+    let known = test_names();
+    let mut ids = BTreeSet::new();
+    let mut offences = Vec::new();
+    for cells in rows(&text) {
+        let [id, _name, state, engines, tests] = cells.as_slice() else {
+            offences.push(format!("{}: five cells, not {}", cells[0], cells.len()));
+            continue;
+        };
+        if !ids.insert(id.clone()) {
+            offences.push(format!("{id} stands twice"));
+        }
+        let named: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        match state.as_str() {
+            "works" | "part" if named.is_empty() || engines.is_empty() || engines == "–" => {
+                offences.push(format!("{id}: `{state}` without a test or an engine"));
+            }
+            "works" | "part" | "not yet" => {}
+            other => offences.push(format!("{id}: no state `{other}`")),
+        }
+        for name in named {
+            if !known.contains(name) {
+                offences.push(format!("{id}: no test `{name}`"));
+            }
+        }
+    }
+    assert!(
+        ids.len() >= 298,
+        "docs/parity.md has only {} rows",
+        ids.len()
+    );
+    assert_none(&offences, "docs/parity.md");
+}
