@@ -383,6 +383,9 @@ pub struct CredentialInfo {
     pub kind: String,
     pub name: String,
     pub added_at_ms: i64,
+    /// It was added, but box-egress has lost its memory since: it is to be added again.
+    #[serde(default)]
+    pub lost: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

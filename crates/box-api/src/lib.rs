@@ -4,6 +4,8 @@
 //! so that past it no raw name travels any further.
 
 pub mod control;
+pub mod egress;
+pub mod guest;
 pub mod id;
 pub mod problem;
 pub mod thread;

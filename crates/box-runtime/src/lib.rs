@@ -3,6 +3,11 @@
 //! Keyed by [`BoxId`] throughout; names, owners and titles stay in the host. An ability an engine
 //! may lack is a value (`Option<&dyn …>`), not an error at call time.
 
+pub mod conformance;
+pub mod erase;
+pub mod guest;
+pub mod unpack;
+
 use async_trait::async_trait;
 use box_api::BoxId;
 use box_api::control::{ImageInfo, Limits, Profile, TerminalSize};
@@ -170,7 +175,7 @@ pub trait Runtime: Debug + Send + Sync {
     async fn exec(&self, id: &BoxId, spec: ExecSpec) -> Result<Execution, RuntimeError>;
 
     fn images(&self) -> &dyn Images;
-    /// Durable processes, held by box-guest; started over its socket.
+    /// Durable processes, held by box-guest; see [`guest`].
     fn processes(&self) -> Option<&dyn Processes>;
     fn sockets(&self) -> Option<&dyn Sockets> {
         None
@@ -180,6 +185,9 @@ pub trait Runtime: Debug + Send + Sync {
         None
     }
 }
+
+/// The image a box starts from when a person names none, as [`Images::prepare`] takes it.
+pub const DEFAULT_IMAGE: &str = "default";
 
 /// Where boxes start from.
 #[async_trait]

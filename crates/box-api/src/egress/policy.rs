@@ -1,0 +1,75 @@
+//! What a box may reach, as data, and what a decision says. Deciding is box-egress's.
+
+use super::{HostPattern, Reason};
+use crate::control::NetPreset;
+use serde::{Deserialize, Serialize};
+
+/// Entries each list of a policy can have.
+pub const ENTRIES_MAX: usize = 4096;
+
+/// Where a box may connect to. Deny wins over everything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    pub preset: NetPreset,
+    /// What the preset stands for on this machine; only read for [`NetPreset::Balanced`], whose
+    /// list the host makes from the machine's own registries, the forges and the agents' hosts.
+    #[serde(default)]
+    pub preset_hosts: Vec<HostPattern>,
+    /// Added by the owner.
+    #[serde(default)]
+    pub allow: Vec<HostPattern>,
+    #[serde(default)]
+    pub deny: Vec<HostPattern>,
+}
+
+impl Policy {
+    /// Only what is listed, and nothing is listed.
+    pub fn nothing() -> Self {
+        Self {
+            preset: NetPreset::Locked,
+            preset_hosts: Vec::new(),
+            allow: Vec::new(),
+            deny: Vec::new(),
+        }
+    }
+}
+
+/// What a policy says about a host and port, and which entry said so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    Allowed { rule: Rule },
+    Refused { reason: Reason, rule: Option<Rule> },
+}
+
+/// Which part of a policy decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "rule", rename_all = "snake_case")]
+pub enum Rule {
+    /// The preset lets every public host through.
+    Open,
+    /// A credential the box has a placeholder for belongs to the host (C131).
+    Credential,
+    /// An entry the preset stands for.
+    Preset {
+        entry: HostPattern,
+    },
+    Allow {
+        entry: HostPattern,
+    },
+    Deny {
+        entry: HostPattern,
+    },
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Open => f.write_str("preset open"),
+            Self::Credential => f.write_str("credential"),
+            Self::Preset { entry } => write!(f, "preset {entry}"),
+            Self::Allow { entry } => write!(f, "allow {entry}"),
+            Self::Deny { entry } => write!(f, "deny {entry}"),
+        }
+    }
+}
