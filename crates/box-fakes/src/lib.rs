@@ -1,0 +1,11 @@
+//! Test doubles: an internet in a network namespace, a model server on it, hostile agents.
+//!
+//! A dev-dependency only. Nothing in the product knows about this crate: what is tested is the
+//! program a person runs, with two ordinary settings (`egress.resolvers`, `egress.extra_roots`)
+//! that point at the [`Rig`].
+
+pub mod hostile;
+pub mod model;
+pub mod rig;
+
+pub use rig::Rig;
