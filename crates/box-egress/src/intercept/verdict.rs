@@ -1,0 +1,344 @@
+//! Judges what a request to a host with a credential carries: the box's own placeholder, which is
+//! swapped; nothing, which is fine; anything else that could log in there, which is refused
+//! (catalogue §2.7). Pure.
+
+use super::grant::Grant;
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use box_api::BoxId;
+use box_api::egress::Carriage;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use zeroize::Zeroizing;
+
+/// Headers that log somebody in somewhere.
+const CREDENTIAL_HEADERS: [&str; 26] = [
+    "authorization",
+    "proxy-authorization",
+    "api-key",
+    "apikey",
+    "cookie",
+    "cookie2",
+    "deploy-token",
+    "job-token",
+    "openai-api-key",
+    "anthropic-api-key",
+    "private-token",
+    "x-access-token",
+    "x-amz-security-token",
+    "x-api-key",
+    "x-api-token",
+    "x-auth-key",
+    "x-auth-token",
+    "x-authorization",
+    "x-client-secret",
+    "x-github-token",
+    "x-gitlab-token",
+    "x-goog-api-key",
+    "x-goog-iam-authorization-token",
+    "x-session-token",
+    "x-token",
+    "x-vault-token",
+];
+
+/// Query parameters that do the same.
+const CREDENTIAL_PARAMETERS: [&str; 21] = [
+    "access_key",
+    "access_token",
+    "api-key",
+    "api_key",
+    "apikey",
+    "auth",
+    "auth_token",
+    "authorization",
+    "client_secret",
+    "id_token",
+    "jwt",
+    "key",
+    "oauth_token",
+    "private_token",
+    "refresh_token",
+    "session_token",
+    "token",
+    "x-amz-credential",
+    "x-amz-security-token",
+    "x-amz-signature",
+    "x-goog-signature",
+];
+
+/// Cookies of content delivery networks, which log nobody in.
+const HARMLESS_COOKIES: [&str; 6] = [
+    "__cf_bm",
+    "__cflb",
+    "__cfruid",
+    "__cfwaitingroom",
+    "_cfuvid",
+    "cf_clearance",
+];
+
+/// Padding may be there or not.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Why a request is not passed on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Offence {
+    /// A credential that is not this box's placeholder.
+    ForeignCredential,
+    /// A placeholder of another box, or of this box for another host.
+    ForeignPlaceholder { belongs_to: BoxId },
+    /// The placeholder is the box's own, the credential is not there.
+    CredentialMissing,
+}
+
+/// A header to put in place of the one that came; `None` takes an empty one away.
+pub(crate) struct Swap {
+    name: HeaderName,
+    value: Option<HeaderValue>,
+}
+
+impl Swap {
+    pub(crate) fn apply(self, headers: &mut HeaderMap) {
+        match self.value {
+            Some(value) => drop(headers.insert(self.name, value)),
+            None => drop(headers.remove(self.name)),
+        }
+    }
+}
+
+pub(crate) fn is_credential_header(name: &HeaderName) -> bool {
+    CREDENTIAL_HEADERS.contains(&name.as_str())
+}
+
+/// Whether a cookie can be passed on to and from a host with a credential.
+pub(crate) fn is_harmless_cookie(name: &str) -> bool {
+    HARMLESS_COOKIES.contains(&name)
+}
+
+/// Judges headers and query. `owner_of` tells whose placeholder a text is, if it is one.
+pub(crate) fn judge(
+    headers: &HeaderMap,
+    query: &str,
+    grants: &[Grant],
+    owner_of: impl Fn(&str) -> Option<BoxId>,
+) -> Result<Vec<Swap>, Offence> {
+    let judge = Judge { grants, owner_of };
+    judge.query(query)?;
+    judge.cookies(headers)?;
+    let mut swaps = Vec::new();
+    let own_headers = grants.iter().filter_map(|grant| grant.credential.as_ref());
+    let own_headers = own_headers.flat_map(|credential| &credential.spec.carried);
+    let own_headers = own_headers.filter_map(|carriage| match carriage {
+        Carriage::Header { name } => Some(name.as_str()),
+        Carriage::Bearer | Carriage::Basic => None,
+    });
+    for name in CREDENTIAL_HEADERS.into_iter().chain(own_headers) {
+        if name != "cookie" {
+            swaps.extend(judge.header(headers, name)?);
+        }
+    }
+    Ok(swaps)
+}
+
+struct Judge<'a, OwnerOf> {
+    grants: &'a [Grant],
+    owner_of: OwnerOf,
+}
+
+impl<OwnerOf: Fn(&str) -> Option<BoxId>> Judge<'_, OwnerOf> {
+    fn header(&self, headers: &HeaderMap, name: &str) -> Result<Option<Swap>, Offence> {
+        let mut values = headers.get_all(name).iter();
+        let (Some(value), second) = (values.next(), values.next()) else {
+            return Ok(None);
+        };
+        if second.is_some() {
+            return Err(self.offence_of_all(headers, name));
+        }
+        let name =
+            HeaderName::from_bytes(name.as_bytes()).map_err(|_| Offence::ForeignCredential)?;
+        let text = value
+            .to_str()
+            .map_err(|_| Offence::ForeignCredential)?
+            .trim();
+        if text.is_empty() {
+            return Ok(Some(Swap { name, value: None }));
+        }
+        let value = if name == header::AUTHORIZATION {
+            self.authorization(text)?
+        } else {
+            let own = Carriage::Header {
+                name: name.as_str().to_owned(),
+            };
+            self.secret_for(text, &own)?.map(Zeroizing::new)
+        };
+        let Some(value) = value else {
+            return Ok(Some(Swap { name, value: None }));
+        };
+        let mut value = HeaderValue::from_bytes(&value).map_err(|_| Offence::CredentialMissing)?;
+        value.set_sensitive(true);
+        Ok(Some(Swap {
+            name,
+            value: Some(value),
+        }))
+    }
+
+    /// `Bearer <it>`, `token <it>` (GitHub's own spelling) or `Basic base64(user:<it>)`.
+    fn authorization(&self, text: &str) -> Result<Option<Zeroizing<Vec<u8>>>, Offence> {
+        let (scheme, rest) = text.split_once([' ', '\t']).unwrap_or((text, ""));
+        let rest = rest.trim();
+        let is = |name: &str| scheme.eq_ignore_ascii_case(name);
+        if is("bearer") || is("token") {
+            if rest.is_empty() {
+                return Ok(None);
+            }
+            let secret = self.secret_for(rest, &Carriage::Bearer)?;
+            let joined = secret.map(|secret| [scheme.as_bytes(), b" ", &secret].concat());
+            return Ok(joined.map(Zeroizing::new));
+        }
+        if is("basic") {
+            return self.basic(rest).map(Some);
+        }
+        Err(self.offence(text))
+    }
+
+    fn basic(&self, encoded: &str) -> Result<Zeroizing<Vec<u8>>, Offence> {
+        let foreign = || Offence::ForeignCredential;
+        let pair = BASE64.decode(encoded).map_err(|_| foreign())?;
+        let pair = String::from_utf8(pair).map_err(|_| foreign())?;
+        let (user, password) = pair.split_once(':').ok_or_else(foreign)?;
+        let (placeholder, as_user) = if password.is_empty() {
+            (user, true)
+        } else {
+            (password, false)
+        };
+        let secret = self.secret_for(placeholder, &Carriage::Basic)?;
+        let secret = Zeroizing::new(secret.ok_or_else(foreign)?);
+        // A user that is itself a placeholder or token is not what a user name is for.
+        if !as_user && (self.owner_of)(user).is_some() {
+            return Err(foreign());
+        }
+        let pair = if as_user {
+            [secret.as_slice(), b":"].concat()
+        } else {
+            [user.as_bytes(), b":", &secret].concat()
+        };
+        let pair = Zeroizing::new(pair);
+        let encoded = Zeroizing::new(BASE64.encode(&*pair));
+        Ok(Zeroizing::new([b"Basic ", encoded.as_bytes()].concat()))
+    }
+
+    /// The secret for a placeholder that stands where its credential may be carried.
+    fn secret_for(&self, text: &str, carriage: &Carriage) -> Result<Option<Vec<u8>>, Offence> {
+        let grant = self.grants.iter().find(|grant| grant.placeholder == text);
+        let Some(grant) = grant else {
+            return Err(self.offence(text));
+        };
+        let credential = grant
+            .credential
+            .as_ref()
+            .ok_or(Offence::CredentialMissing)?;
+        let carried = credential
+            .spec
+            .carried
+            .iter()
+            .any(|own| same_carriage(own, carriage));
+        if !carried {
+            return Err(Offence::ForeignCredential);
+        }
+        grant
+            .secret()
+            .map(|secret| Some(secret.to_vec()))
+            .ok_or(Offence::CredentialMissing)
+    }
+
+    fn query(&self, query: &str) -> Result<(), Offence> {
+        for pair in query.split(['&', ';']) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = percent_decoded(name).to_ascii_lowercase();
+            if !value.is_empty() && CREDENTIAL_PARAMETERS.contains(&name.as_str()) {
+                return Err(self.offence(&percent_decoded(value)));
+            }
+        }
+        Ok(())
+    }
+
+    fn cookies(&self, headers: &HeaderMap) -> Result<(), Offence> {
+        for value in headers.get_all(header::COOKIE) {
+            let text = value.to_str().map_err(|_| Offence::ForeignCredential)?;
+            let pairs = text
+                .split(';')
+                .map(str::trim)
+                .filter(|pair| !pair.is_empty());
+            let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or(("", pair)));
+            if let Some((_, value)) = pairs.find(|(name, _)| !is_harmless_cookie(name.trim())) {
+                return Err(self.offence(value.trim()));
+            }
+        }
+        Ok(())
+    }
+
+    fn offence(&self, text: &str) -> Offence {
+        let token = text.rsplit([' ', '\t']).next().unwrap_or(text);
+        match (self.owner_of)(text).or_else(|| (self.owner_of)(token)) {
+            Some(belongs_to) => Offence::ForeignPlaceholder { belongs_to },
+            None => Offence::ForeignCredential,
+        }
+    }
+
+    /// Several values at once are never right; the alarm is raised if one deserves it.
+    fn offence_of_all(&self, headers: &HeaderMap, name: &str) -> Offence {
+        let texts = headers
+            .get_all(name)
+            .iter()
+            .filter_map(|value| value.to_str().ok());
+        let own = |text: &str| {
+            self.grants
+                .iter()
+                .any(|grant| text.ends_with(&*grant.placeholder))
+        };
+        let foreign = texts
+            .filter(|text| !own(text))
+            .map(|text| self.offence(text));
+        let mut foreign = foreign.filter(|offence| *offence != Offence::ForeignCredential);
+        foreign.next().unwrap_or(Offence::ForeignCredential)
+    }
+}
+
+fn same_carriage(own: &Carriage, asked: &Carriage) -> bool {
+    match (own, asked) {
+        (Carriage::Header { name: own }, Carriage::Header { name: asked }) => {
+            own.eq_ignore_ascii_case(asked)
+        }
+        _ => own == asked,
+    }
+}
+
+/// Decodes `%xx` and `+`; whatever is no UTF-8 afterwards is replaced, it matches nothing.
+fn percent_decoded(text: &str) -> String {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let (byte, left) = match (first, tail) {
+            (b'%', [high, low, left @ ..]) => match (hex(*high), hex(*low)) {
+                (Some(high), Some(low)) => (high << 4 | low, left),
+                _ => (b'%', tail),
+            },
+            (b'+', _) => (b' ', tail),
+            (byte, _) => (*byte, tail),
+        };
+        decoded.push(byte);
+        rest = left;
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
+}
+
+#[cfg(test)]
+mod tests;
