@@ -1,0 +1,154 @@
+//! Puts everything where a box expects it. The box's root is `/` by now, so that no link in it can
+//! lead anywhere else; folders that matter may still not be links, since a `root` box owns them.
+
+use super::proc;
+use super::root::Parts;
+use super::trees::{ETC_FILES, OPT, Trees, tree};
+use crate::spawner::wire::{Shown, Start};
+use crate::step::{Step as _, StepError};
+use crate::sys;
+use box_api::control::Profile;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{self, CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, fsconfig_create,
+    fsconfig_set_string, fsmount, fsopen, move_mount,
+};
+use std::io;
+use std::path::Path;
+
+const WORKSPACE: &str = "/workspace";
+/// The group terminals belong to on every distribution.
+const TTY_GROUP: &str = "5";
+
+pub(super) struct Places<'a> {
+    pub(super) start: &'a Start,
+    pub(super) trees: &'a Trees,
+    pub(super) parts: &'a Parts,
+}
+
+impl Places<'_> {
+    pub(super) fn fill(&self) -> Result<(), StepError> {
+        let Self { parts, trees, .. } = *self;
+        self.on_folder(&parts.dev, "/dev")?;
+        attach(&terminals()?, &parts.dev, "pts").step("attach the box's terminals")?;
+        attach(&parts.shm, &parts.dev, "shm").step("attach the box's shared memory")?;
+        self.on_folder(&parts.proc, "/proc")?;
+        proc::restrict(parts)?;
+        self.on_folder(&parts.tmp, "/tmp")?;
+        self.on_folder(&parts.run, "/run")?;
+        self.on_folder(&parts.opt, OPT)?;
+        attach(&trees.programs, &parts.opt, "bin").step("attach our own programs")?;
+        self.on_folder(&trees.workspace, WORKSPACE)?;
+        self.on_folder(&trees.home, self.home())?;
+        for (tree, shown) in trees.mounts.iter().zip(&self.start.mounts) {
+            self.on_folder(tree, &shown.target)?;
+        }
+        for (tree, name) in parts.etc.iter().zip(ETC_FILES) {
+            let target = format!("/etc/{name}");
+            if !self.start.files.iter().any(|file| file.target == target) {
+                on_file(tree, &target)?;
+            }
+        }
+        for (tree, Shown { target, .. }) in trees.files.iter().zip(&self.start.files) {
+            on_file(tree, target)?;
+        }
+        Ok(())
+    }
+
+    fn home(&self) -> &'static str {
+        match self.start.profile {
+            Profile::Locked => "/home/agent",
+            Profile::Root => "/root",
+        }
+    }
+
+    /// Attaches a tree to a folder, which a writable root is given if it lacks it.
+    fn on_folder(&self, tree: &OwnedFd, target: &str) -> Result<(), StepError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = || fs::openat2(CWD, target, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        let point = match open() {
+            Err(Errno::NOENT) if self.start.profile == Profile::Root => {
+                make_folders(Path::new(target)).and_then(|()| open())
+            }
+            result => result,
+        };
+        point
+            .and_then(|point| attach_to(tree, &point))
+            .step_with(|| format!("mount on the folder `{target}` of the image"))
+    }
+}
+
+/// Attaches a file over another, which is made where the box may write, or lies on its tmpfs.
+fn on_file(tree: &OwnedFd, target: &str) -> Result<(), StepError> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let open = || fs::openat(CWD, target, flags, Mode::empty());
+    let point = match open() {
+        Err(Errno::NOENT) => make_file(Path::new(target)).and_then(|()| open()),
+        result => result,
+    };
+    point
+        .and_then(|point| attach_to(tree, &point))
+        .step_with(|| format!("put a file over `{target}` of the image"))
+}
+
+fn make_folders(path: &Path) -> Result<(), Errno> {
+    let mut missing: Vec<&Path> = path.ancestors().filter(|part| !part.exists()).collect();
+    while let Some(folder) = missing.pop() {
+        match fs::mkdir(folder, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+fn make_file(path: &Path) -> Result<(), Errno> {
+    if let Some(parent) = path.parent() {
+        make_folders(parent)?;
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
+    fs::open(path, flags, Mode::from_raw_mode(0o644)).map(drop)
+}
+
+/// A devpts of the box's own: its terminals are nobody else's.
+fn terminals() -> Result<OwnedFd, StepError> {
+    let mount = || {
+        let context = fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        for (key, value) in [("mode", "0620"), ("ptmxmode", "0666"), ("gid", TTY_GROUP)] {
+            fsconfig_set_string(context.as_fd(), key, value)?;
+        }
+        fsconfig_create(context.as_fd())?;
+        fsmount(
+            context.as_fd(),
+            FsMountFlags::FSMOUNT_CLOEXEC,
+            MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+        )
+    };
+    mount().map_err(|errno: Errno| StepError::new("mount the box's terminals (devpts)", errno))
+}
+
+/// A detached copy of a part of an attached tree, with more attributes than that has.
+pub(super) fn subtree(of: &OwnedFd, name: &str, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
+    let part = tree(of, name)?;
+    if !attributes.is_empty() {
+        sys::mount_setattr(&part, attributes, None)?;
+    }
+    Ok(part)
+}
+
+pub(super) fn attach(tree: &OwnedFd, folder: impl AsFd, name: &str) -> io::Result<()> {
+    Ok(move_mount(
+        tree,
+        "",
+        folder,
+        name,
+        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
+    )?)
+}
+
+fn attach_to(tree: &OwnedFd, point: &OwnedFd) -> Result<(), Errno> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(tree, "", point, "", flags)
+}

@@ -1,0 +1,65 @@
+//! `/proc` of a box, with the parts hidden and fixed that the OCI runtime spec's defaults name.
+
+use super::places::{attach, subtree};
+use super::root::Parts;
+use crate::step::{Step as _, StepError};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+/// Shown as empty files. What a kernel does not have is skipped. `/sys` is not mounted at all:
+/// Node, Python and git do without, and it costs 0.3 ms a start.
+const HIDDEN_FILES: [&str; 7] = [
+    "kcore",
+    "keys",
+    "latency_stats",
+    "timer_list",
+    "timer_stats",
+    "sched_debug",
+    "interrupts",
+];
+/// Shown as empty folders.
+const HIDDEN_FOLDERS: [&str; 3] = ["acpi", "asound", "scsi"];
+/// Shown, but not to be changed: uid 0 of a box owns the network part of `sys`.
+const FIXED: [&str; 5] = ["bus", "fs", "irq", "sys", "sysrq-trigger"];
+
+const ATTRIBUTES: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
+    .union(MountAttrFlags::MOUNT_ATTR_NODEV)
+    .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
+
+/// A `/proc` of the calling process's pid namespace.
+pub(super) fn mount() -> Result<OwnedFd, StepError> {
+    let mount = || {
+        let context = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_create(context.as_fd())?;
+        fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, ATTRIBUTES)
+    };
+    // EPERM in a container whose own /proc is partly hidden: the kernel shows no more of it.
+    mount().map_err(|errno: Errno| StepError::new("mount the box's /proc", errno))
+}
+
+/// Hides and fixes parts of `/proc`, which is attached by now.
+pub(super) fn restrict(parts: &Parts) -> Result<(), StepError> {
+    let proc = &parts.proc;
+    for (names, cover) in [
+        (&HIDDEN_FILES[..], &parts.null),
+        (&HIDDEN_FOLDERS[..], &parts.empty),
+    ] {
+        for name in names.iter().filter(|name| is_there(proc, name)) {
+            let hide = || attach(&subtree(cover, "", MountAttrFlags::empty())?, proc, name);
+            hide().step_with(|| format!("hide `/proc/{name}`"))?;
+        }
+    }
+    for name in FIXED.iter().filter(|name| is_there(proc, name)) {
+        let fixed = ATTRIBUTES | MountAttrFlags::MOUNT_ATTR_RDONLY;
+        let fix = || attach(&subtree(proc, name, fixed)?, proc, name);
+        fix().step_with(|| format!("make `/proc/{name}` read-only"))?;
+    }
+    Ok(())
+}
+
+fn is_there(proc: &OwnedFd, name: &str) -> bool {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::openat(proc, name, flags, Mode::empty()).is_ok()
+}
