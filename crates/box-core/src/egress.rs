@@ -1,0 +1,281 @@
+//! The host's side of box-egress: starts it, tells it about boxes and credentials, notices its
+//! death and brings it back up to date.
+//!
+//! One task (`supervise`) owns the connection; an [`Egress`] is a handle on it. Whatever cannot be
+//! told now because box-egress is away is told when it is back: the task compares what box-egress
+//! says it holds with the rows of the store. Until then a box simply has no way out.
+
+pub mod ca;
+mod link;
+mod notice;
+pub mod process;
+mod roots;
+mod supervise;
+mod wanted;
+
+pub use process::Program;
+
+use crate::boxes::BoxRecord;
+use crate::host::Runtimes;
+use crate::paths::Paths;
+use crate::policy::Machine;
+use crate::random::Random;
+use crate::settings::Settings;
+use crate::store::Store;
+use box_api::BoxId;
+use box_api::egress::{Answer, Binding, Checked, CredentialSpec, CredentialState, Request};
+use box_runtime::BoxSockets;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+use zeroize::Zeroizing;
+
+/// Orders that may wait while box-egress is being reached.
+const ORDERS_QUEUED_MAX: usize = 1024;
+/// Longest a caller waits for an order: a new box-egress is up and has answered by then.
+const ORDER_DEADLINE: Duration = Duration::from_secs(20);
+/// Boxes that ended and nobody was told of yet.
+const GONE_QUEUED_MAX: usize = 1024;
+
+/// Why an order was not carried out.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EgressError {
+    #[error("box-egress does not answer: {why}")]
+    Away { why: String },
+    #[error("box-egress refused: {why}")]
+    Refused { why: String },
+}
+
+/// What the supervising task needs of the host.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    pub paths: Paths,
+    pub settings: Settings,
+    pub store: Store,
+    pub runtimes: Runtimes,
+    pub random: Arc<dyn Random>,
+    pub machine: Machine,
+    pub build: String,
+    /// How box-egress is started.
+    pub program: Program,
+    /// The user the host runs as.
+    pub uid: u32,
+}
+
+/// Makes what boxes trust: the deployment's CA and the bundle. Blocks; called before the host
+/// serves, as a box cannot start without it.
+///
+/// # Errors
+/// [`PrepareError`]
+pub fn prepare(
+    paths: &Paths,
+    settings: &Settings,
+    random: &dyn Random,
+) -> Result<(), PrepareError> {
+    let roots = roots::read(settings)?;
+    let authority = ca::ensure(paths, random)?;
+    Ok(ca::write_bundle(paths, &roots, &authority)?)
+}
+
+/// Why boxes would trust nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    #[error(transparent)]
+    Roots(#[from] roots::RootsError),
+    #[error(transparent)]
+    Ca(#[from] ca::CaError),
+}
+
+/// A handle on the task that speaks with box-egress. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Egress {
+    orders: mpsc::Sender<Order>,
+    state: watch::Receiver<LinkState>,
+}
+
+/// Whether box-egress can be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkState {
+    Connecting,
+    Up {
+        pid: u32,
+        /// Its build; another than the host's is told, not replaced.
+        build: String,
+    },
+    Down {
+        why: String,
+    },
+}
+
+/// One thing for the supervising task to do.
+pub(crate) enum Order {
+    /// A box runs. Its sockets, or none when they are to be opened anew should they be missing.
+    Admit {
+        record: Box<BoxRecord>,
+        sockets: Option<BoxSockets>,
+    },
+    /// A request as it stands, with its secret; the answer goes to whoever asked.
+    Ask {
+        request: Box<Request>,
+        secret: Zeroizing<Vec<u8>>,
+        answer: oneshot::Sender<Result<Answer, EgressError>>,
+    },
+}
+
+impl Egress {
+    /// Starts the supervising task. The second half yields the boxes that ended by themselves, as
+    /// box-egress notices them first: it holds their pidfds.
+    pub fn start(surroundings: Surroundings) -> (Self, mpsc::Receiver<BoxId>) {
+        let (orders, queued) = mpsc::channel(ORDERS_QUEUED_MAX);
+        let (told, state) = watch::channel(LinkState::Connecting);
+        let (gone, gone_boxes) = mpsc::channel(GONE_QUEUED_MAX);
+        tokio::spawn(supervise::run(surroundings, queued, told, gone));
+        (Self { orders, state }, gone_boxes)
+    }
+
+    /// A handle that nothing listens to, for tests of what does not need box-egress.
+    pub fn absent() -> Self {
+        let (orders, _) = mpsc::channel(1);
+        let (_, state) = watch::channel(LinkState::Down {
+            why: "there is none here".to_owned(),
+        });
+        Self { orders, state }
+    }
+
+    pub fn state(&self) -> LinkState {
+        self.state.borrow().clone()
+    }
+
+    /// A receiver that sees every change of the state.
+    pub fn watch(&self) -> watch::Receiver<LinkState> {
+        self.state.clone()
+    }
+
+    /// Hands a running box over. Does not wait for box-egress: the sockets listen already, the
+    /// kernel queues what arrives, and a box that is not known there has no way out.
+    pub async fn admit(&self, record: &BoxRecord, sockets: Option<BoxSockets>) {
+        let order = Order::Admit {
+            record: Box::new(record.clone()),
+            sockets,
+        };
+        if self.orders.send(order).await.is_err() {
+            tracing::error!(id = %record.id, "nobody tells box-egress about a box");
+        }
+    }
+
+    /// Ends a box's way out. A box-egress that is away forgets the box when it is back.
+    ///
+    /// # Errors
+    /// [`EgressError`]
+    pub async fn release(&self, box_id: BoxId) -> Result<(), EgressError> {
+        self.ask(Request::Unregister { box_id }).await.map(drop)
+    }
+
+    /// # Errors
+    /// [`EgressError`]
+    pub async fn bind(&self, box_id: BoxId, binding: Binding) -> Result<(), EgressError> {
+        self.ask(Request::Bind { box_id, binding }).await.map(drop)
+    }
+
+    /// # Errors
+    /// [`EgressError`]
+    pub async fn unbind(&self, box_id: BoxId, placeholder: String) -> Result<(), EgressError> {
+        self.ask(Request::Unbind {
+            box_id,
+            placeholder,
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Adds a credential or replaces the one of the same id. The secret is wiped here afterwards.
+    ///
+    /// # Errors
+    /// [`EgressError`]
+    pub async fn add_credential(
+        &self,
+        spec: CredentialSpec,
+        secret: Zeroizing<Vec<u8>>,
+    ) -> Result<(), EgressError> {
+        self.ask_with(Request::AddCredential(spec), secret)
+            .await
+            .map(drop)
+    }
+
+    /// # Errors
+    /// [`EgressError`]
+    pub async fn remove_credential(&self, credential: String) -> Result<(), EgressError> {
+        self.ask(Request::RemoveCredential { credential })
+            .await
+            .map(drop)
+    }
+
+    /// The credentials box-egress knows of, and whether their secrets are there.
+    ///
+    /// # Errors
+    /// [`EgressError`]
+    pub async fn credentials(&self) -> Result<Vec<CredentialState>, EgressError> {
+        let answer = self.ask(Request::ListCredentials).await?;
+        let Answer::Credentials { credentials } = answer else {
+            return Err(unexpected(&answer));
+        };
+        Ok(credentials)
+    }
+
+    /// What would happen to a connection of a box.
+    ///
+    /// # Errors
+    /// [`EgressError`]
+    pub async fn check(
+        &self,
+        box_id: BoxId,
+        host: String,
+        port: u16,
+    ) -> Result<Checked, EgressError> {
+        let answer = self.ask(Request::Check { box_id, host, port }).await?;
+        let Answer::Checked(checked) = answer else {
+            return Err(unexpected(&answer));
+        };
+        Ok(checked)
+    }
+
+    async fn ask(&self, request: Request) -> Result<Answer, EgressError> {
+        self.ask_with(request, Zeroizing::default()).await
+    }
+
+    async fn ask_with(
+        &self,
+        request: Request,
+        secret: Zeroizing<Vec<u8>>,
+    ) -> Result<Answer, EgressError> {
+        let (answer, answered) = oneshot::channel();
+        let order = Order::Ask {
+            request: Box::new(request),
+            secret,
+            answer,
+        };
+        let away = |why: &str| EgressError::Away {
+            why: why.to_owned(),
+        };
+        let exchange = async {
+            self.orders
+                .send(order)
+                .await
+                .map_err(|_| away("the host is ending"))?;
+            answered.await.map_err(|_| away("the host is ending"))?
+        };
+        let answer = tokio::time::timeout(ORDER_DEADLINE, exchange).await;
+        let answer = answer.map_err(|_| away("it took too long"))??;
+        if let Answer::Refused { why } = answer {
+            return Err(EgressError::Refused { why });
+        }
+        Ok(answer)
+    }
+}
+
+fn unexpected(answer: &Answer) -> EgressError {
+    tracing::error!(?answer, "box-egress answered another question");
+    EgressError::Refused {
+        why: "it answered another question".to_owned(),
+    }
+}

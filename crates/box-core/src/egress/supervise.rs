@@ -1,0 +1,441 @@
+//! The task that keeps box-egress alive and up to date.
+//!
+//! `connect or start → greet → configure → catch up → carry out orders and take events`, and again
+//! from the start when the connection breaks.
+
+use super::link::{Link, LinkError};
+use super::wanted::{self, Rows, Wanted};
+use super::{
+    EgressError, LinkState, ORDERS_QUEUED_MAX, Order, Surroundings, ca, notice, process, roots,
+};
+use crate::boxes::{self, BoxRecord};
+use crate::store::StoreError;
+use box_api::BoxId;
+use box_api::egress::{
+    Answer, BoxState as Held, Configuration, Listeners, Registration, Request, Status,
+};
+use box_runtime::{BoxSockets, Transparent};
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
+use zeroize::Zeroizing;
+
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+/// A connection that held so long starts the pauses anew.
+const PROVEN: Duration = Duration::from_secs(30);
+/// How often the machine's name servers are looked at.
+const RESOLVERS_EVERY: Duration = Duration::from_secs(5);
+/// Longest an engine may take to open a box's sockets anew.
+const REOPEN_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Why a connection came to its end.
+#[derive(Debug, thiserror::Error)]
+enum End {
+    #[error("the host is ending")]
+    HostEnds,
+    #[error("box-egress could not be started")]
+    Start(#[source] std::io::Error),
+    #[error("box-egress: {0}")]
+    Link(#[from] LinkError),
+    #[error("box-egress did not take its configuration: {0}")]
+    Configure(String),
+    #[error(transparent)]
+    Ca(#[from] ca::CaError),
+    #[error(transparent)]
+    Roots(#[from] roots::RootsError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Works until the host ends.
+pub(super) async fn run(
+    around: Surroundings,
+    orders: mpsc::Receiver<Order>,
+    told: watch::Sender<LinkState>,
+    gone: mpsc::Sender<BoxId>,
+) {
+    let (waiting, backlog) = (HashMap::new(), VecDeque::new());
+    let mut task = Supervisor {
+        around,
+        orders,
+        told,
+        gone,
+        waiting,
+        backlog,
+    };
+    let mut pause = PAUSE_MIN;
+    loop {
+        task.told.send_replace(LinkState::Connecting);
+        let began = Instant::now();
+        let Err(end) = task.session().await;
+        if let End::HostEnds = end {
+            return;
+        }
+        let why = boxes::reason(&end);
+        tracing::warn!(why, "box-egress is away");
+        task.told.send_replace(LinkState::Down { why: why.clone() });
+        pause = if began.elapsed() > PROVEN {
+            PAUSE_MIN
+        } else {
+            (pause * 2).min(PAUSE_MAX)
+        };
+        if task.refuse_for(pause, &why).await.is_none() {
+            return;
+        }
+    }
+}
+
+/// A session only ever ends for a reason.
+enum Never {}
+
+struct Supervisor {
+    around: Surroundings,
+    orders: mpsc::Receiver<Order>,
+    told: watch::Sender<LinkState>,
+    gone: mpsc::Sender<BoxId>,
+    /// Sockets of boxes that were admitted while box-egress was away. They listen; what arrives
+    /// waits in the kernel.
+    waiting: HashMap<BoxId, (BoxRecord, BoxSockets)>,
+    /// Orders taken out of the queue before their turn.
+    backlog: VecDeque<Order>,
+}
+
+impl Supervisor {
+    async fn session(&mut self) -> Result<Never, End> {
+        let mut link = self.reach().await?;
+        let mut resolvers = roots::resolvers(&self.around.settings);
+        self.configure(&mut link, &resolvers).await?;
+        self.catch_up(&mut link).await?;
+        let (pid, build) = (link.welcome.pid, link.welcome.build.clone());
+        if build != self.around.build {
+            tracing::info!(
+                theirs = build,
+                ours = self.around.build,
+                "box-egress is of another build"
+            );
+        }
+        tracing::info!(pid, "box-egress is up");
+        self.told.send_replace(LinkState::Up { pid, build });
+        let mut look = interval(RESOLVERS_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            if let Some(order) = self.backlog.pop_front() {
+                self.carry_out(&mut link, order).await?;
+                continue;
+            }
+            tokio::select! {
+                order = self.orders.recv() => {
+                    let Some(order) = order else { return Err(End::HostEnds) };
+                    self.carry_out(&mut link, order).await?;
+                }
+                event = link.event() => notice::take(&self.around, &self.gone, event?).await?,
+                _ = look.tick() => {
+                    let now = roots::resolvers(&self.around.settings);
+                    if now != resolvers {
+                        resolvers = now;
+                        self.configure(&mut link, &resolvers).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The box-egress that is there, else a new one.
+    async fn reach(&self) -> Result<Link, End> {
+        let socket = self.around.paths.egress_socket();
+        match Link::open(&socket, &self.around.build).await {
+            Err(LinkError::Connect(_)) => {
+                process::start(&self.around.program, &self.around.paths, self.around.uid)
+                    .map_err(End::Start)?;
+                Ok(Link::open(&socket, &self.around.build).await?)
+            }
+            other => Ok(other?),
+        }
+    }
+
+    async fn configure(&self, link: &mut Link, resolvers: &[SocketAddr]) -> Result<(), End> {
+        let (settings, paths) = (self.around.settings.clone(), self.around.paths.clone());
+        let random = self.around.random.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            Ok::<_, End>((roots::read(&settings)?, ca::ensure(&paths, &*random)?))
+        });
+        let (roots, authority) = read.await.map_err(|_| End::HostEnds)??;
+        let configuration = Request::Configure(Configuration {
+            resolvers: resolvers.to_vec(),
+            roots_pem: roots.system_pem,
+            extra_roots_pem: roots.extra_pem,
+            ca_cert_pem: Some(authority.cert_pem),
+        });
+        let key = Zeroizing::new(authority.key_pem.as_bytes().to_vec());
+        match link.call_with(configuration, key, &[]).await? {
+            Answer::Done => Ok(()),
+            Answer::Refused { why } => Err(End::Configure(why)),
+            Answer::Welcome(_)
+            | Answer::Credentials { .. }
+            | Answer::Checked(_)
+            | Answer::Status(_)
+            | Answer::Map { .. } => Err(LinkError::Confused.into()),
+        }
+    }
+
+    /// Makes what box-egress holds equal to what the rows say, and touches nothing that is equal.
+    async fn catch_up(&mut self, link: &mut Link) -> Result<(), End> {
+        let Answer::Status(status) = link.call(Request::Status).await? else {
+            return Err(LinkError::Confused.into());
+        };
+        let rows = wanted::rows(&self.around).await?;
+        // After the rows were read: a box that runs by its row was handed over before.
+        self.take_sockets_first();
+        self.forget_strangers(link, &status, &rows).await?;
+        for record in &rows.running {
+            match status.boxes.iter().find(|held| held.box_id == record.id) {
+                Some(held) if !self.waiting.contains_key(&record.id) => {
+                    self.adjust(link, record, held).await?;
+                }
+                _ => self.admit(link, record, None).await?,
+            }
+        }
+        let left: Vec<BoxId> = self.waiting.keys().copied().collect();
+        for id in left {
+            let Some((record, sockets)) = self.waiting.remove(&id) else {
+                continue;
+            };
+            if rows.starting.contains(&id) {
+                self.admit(link, &record, Some(sockets)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sockets that lie in the queue are used before any are opened anew: both cannot listen.
+    fn take_sockets_first(&mut self) {
+        for _ in 0..ORDERS_QUEUED_MAX {
+            match self.orders.try_recv() {
+                Ok(Order::Admit {
+                    record,
+                    sockets: Some(sockets),
+                }) => {
+                    self.waiting.insert(record.id, (*record, sockets));
+                }
+                Ok(other) => self.backlog.push_back(other),
+                Err(_) => break,
+            }
+        }
+    }
+
+    async fn forget_strangers(
+        &self,
+        link: &mut Link,
+        status: &Status,
+        rows: &Rows,
+    ) -> Result<(), End> {
+        for held in &status.boxes {
+            let box_id = held.box_id;
+            let runs = rows.running.iter().any(|record| record.id == box_id);
+            if !runs && !rows.starting.contains(&box_id) {
+                told(
+                    link.call(Request::Unregister { box_id }).await?,
+                    "a box that is gone",
+                );
+            }
+        }
+        for state in &status.credentials {
+            if !rows.credentials.contains(&state.spec.id) {
+                let credential = state.spec.id.clone();
+                told(
+                    link.call(Request::RemoveCredential { credential }).await?,
+                    "a credential",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// A box both sides know: its policy and placeholders as the rows have them.
+    async fn adjust(&self, link: &mut Link, record: &BoxRecord, held: &Held) -> Result<(), End> {
+        let box_id = record.id;
+        let Wanted {
+            policy, bindings, ..
+        } = wanted::of_box(&self.around, record).await?;
+        if policy != held.policy {
+            told(
+                link.call(Request::SetPolicy { box_id, policy }).await?,
+                "a policy",
+            );
+        }
+        for binding in &held.bindings {
+            if !bindings.contains(binding) {
+                let placeholder = binding.placeholder.clone();
+                told(
+                    link.call(Request::Unbind {
+                        box_id,
+                        placeholder,
+                    })
+                    .await?,
+                    "a placeholder",
+                );
+            }
+        }
+        for binding in bindings {
+            if !held.bindings.contains(&binding) {
+                told(
+                    link.call(Request::Bind { box_id, binding }).await?,
+                    "a placeholder",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Registers a box, with the sockets given, those kept for it, or new ones.
+    async fn admit(
+        &mut self,
+        link: &mut Link,
+        record: &BoxRecord,
+        sockets: Option<BoxSockets>,
+    ) -> Result<(), End> {
+        let kept = self.waiting.remove(&record.id).map(|(_, sockets)| sockets);
+        let sockets = match sockets.or(kept) {
+            Some(sockets) => sockets,
+            None => match self.reopen(record).await {
+                Some(sockets) => sockets,
+                None => return Ok(()),
+            },
+        };
+        let Wanted {
+            policy,
+            bindings,
+            map,
+        } = wanted::of_box(&self.around, record).await?;
+        let listeners = match sockets.transparent {
+            Transparent::AllPorts(_) => Listeners::AllPorts,
+            Transparent::Two { .. } => Listeners::Two,
+        };
+        let registration = Registration {
+            box_id: record.id,
+            policy,
+            bindings,
+            map,
+            listeners,
+        };
+        let request = Request::Register(registration);
+        match link
+            .call_with(request, Zeroizing::default(), &descriptors(&sockets))
+            .await
+        {
+            Ok(answer) => {
+                told(answer, "a box");
+                Ok(())
+            }
+            Err(error) => {
+                self.waiting.insert(record.id, (record.clone(), sockets));
+                Err(error.into())
+            }
+        }
+    }
+
+    async fn reopen(&self, record: &BoxRecord) -> Option<BoxSockets> {
+        let runtime = self.around.runtimes.named(&record.runtime)?;
+        match timeout(REOPEN_DEADLINE, runtime.sockets()?.reopen(&record.id)).await {
+            Ok(Ok(sockets)) => Some(sockets),
+            Ok(Err(error)) => {
+                let why = boxes::reason(&error);
+                tracing::warn!(id = %record.id, why, "a box has no way out: no sockets");
+                None
+            }
+            Err(_) => {
+                tracing::warn!(id = %record.id, "a box has no way out: its engine does not answer");
+                None
+            }
+        }
+    }
+
+    async fn carry_out(&mut self, link: &mut Link, order: Order) -> Result<(), End> {
+        match order {
+            Order::Admit {
+                record,
+                sockets: Some(sockets),
+            } => self.admit(link, &record, Some(sockets)).await,
+            // The box ran already: whether box-egress has it decides what is missing.
+            Order::Admit {
+                record,
+                sockets: None,
+            } => {
+                let Answer::Status(status) = link.call(Request::Status).await? else {
+                    return Err(LinkError::Confused.into());
+                };
+                match status.boxes.iter().find(|held| held.box_id == record.id) {
+                    Some(held) => self.adjust(link, &record, held).await,
+                    None => self.admit(link, &record, None).await,
+                }
+            }
+            Order::Ask {
+                request,
+                secret,
+                answer,
+            } => {
+                let outcome = link.call_with(*request, secret, &[]).await;
+                let said = match &outcome {
+                    Ok(answer) => Ok(answer.clone()),
+                    Err(error) => Err(EgressError::Away {
+                        why: boxes::reason(error),
+                    }),
+                };
+                // Whoever asked may have gone away.
+                drop(answer.send(said));
+                outcome.map(drop).map_err(End::from)
+            }
+        }
+    }
+
+    /// Box-egress is away: boxes are kept for later, questions answered with the reason. `None`
+    /// when the host ends.
+    async fn refuse_for(&mut self, pause: Duration, why: &str) -> Option<()> {
+        let until = Instant::now() + pause;
+        loop {
+            match timeout_at(until, self.orders.recv()).await {
+                Err(_) => return Some(()),
+                Ok(None) => return None,
+                Ok(Some(Order::Admit {
+                    record,
+                    sockets: Some(sockets),
+                })) => {
+                    self.waiting.insert(record.id, (*record, sockets));
+                }
+                // Caught up with by its row.
+                Ok(Some(Order::Admit { sockets: None, .. })) => {}
+                Ok(Some(Order::Ask { answer, .. })) => {
+                    drop(answer.send(Err(EgressError::Away {
+                        why: why.to_owned(),
+                    })));
+                }
+            }
+        }
+    }
+}
+
+/// Box-egress' refusal of one thing concerns that thing alone.
+fn told(answer: Answer, what: &str) {
+    if let Answer::Refused { why } = answer {
+        tracing::warn!(what, why, "box-egress refused");
+    }
+}
+
+/// In the order the protocol wants them.
+fn descriptors(sockets: &BoxSockets) -> Vec<BorrowedFd<'_>> {
+    let mut all = vec![
+        sockets.dns_udp.as_fd(),
+        sockets.dns_tcp.as_fd(),
+        sockets.proxy.as_fd(),
+    ];
+    match &sockets.transparent {
+        Transparent::AllPorts(every) => all.push(every.as_fd()),
+        Transparent::Two { http, https } => all.extend([http.as_fd(), https.as_fd()]),
+    }
+    all.push(sockets.pidfd.as_fd());
+    all
+}

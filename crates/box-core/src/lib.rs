@@ -1,0 +1,32 @@
+//! The host of Boxes: lifecycle, threads, decisions, egress client, store.
+//!
+//! One [`Host`] holds what everything needs and is passed first. Requests come in through the doors
+//! of `box-server`, already parsed; engines are reached through `box_runtime::Runtime` alone.
+
+pub mod acp;
+pub mod agents;
+pub mod boxes;
+pub mod caller;
+pub mod clock;
+pub mod credentials;
+pub mod decisions;
+pub mod egress;
+pub mod exec;
+pub mod host;
+pub mod images;
+pub mod journal;
+pub mod lifecycle;
+pub mod lock;
+pub mod logs;
+pub mod open;
+pub mod paths;
+pub mod policy;
+pub mod random;
+pub mod reconcile;
+pub mod settings;
+pub mod store;
+pub mod suggest;
+pub mod thread;
+
+pub use caller::Caller;
+pub use host::Host;

@@ -1,0 +1,191 @@
+//! `create`: image → row → engine → start.
+
+use super::claim::settle;
+use super::start::{StartError, start};
+use crate::boxes::rows::{self, Reserved};
+use crate::boxes::{self, BoxRecord};
+use crate::caller::Caller;
+use crate::host::Host;
+use crate::lifecycle::{files, spec_of};
+use crate::store::{Durability, StoreError};
+use box_api::BoxName;
+use box_api::control::{BoxState, NewBox};
+use box_api::egress::{HostPattern, HostPatternError};
+use box_runtime::{Progress, RuntimeError};
+use std::sync::Arc;
+
+/// Entries a person can add to a preset.
+const ALLOW_ENTRIES_MAX: usize = 256;
+
+/// Why a box was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    #[error("there is a box `{0}` already")]
+    NameTaken(BoxName),
+    #[error("this machine has no room for another box: every id range is in use")]
+    Full,
+    #[error("a box can have {ALLOW_ENTRIES_MAX} entries of its own, not {0}")]
+    TooManyEntries(usize),
+    #[error("could not use an entry of the box's list")]
+    Allow(#[from] HostPatternError),
+    #[error("could not get the image `{image}` ready")]
+    Image {
+        image: String,
+        #[source]
+        source: RuntimeError,
+    },
+    #[error("could not make box `{name}`")]
+    Engine {
+        name: BoxName,
+        #[source]
+        source: RuntimeError,
+    },
+    #[error("could not write the files of box `{name}`")]
+    Files {
+        name: BoxName,
+        #[source]
+        source: files::FilesError,
+    },
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the host is ending")]
+    Ending,
+}
+
+/// Makes a box, and starts it if that was asked.
+///
+/// # Errors
+/// [`CreateError`]; nothing of the box is left, unless it was made and only its start failed.
+pub async fn create(
+    host: &Arc<Host>,
+    caller: &Caller,
+    asked: NewBox,
+    progress: Arc<dyn Progress>,
+) -> Result<BoxRecord, CreateError> {
+    let (host, caller) = (Arc::clone(host), *caller);
+    let recipe = tokio::spawn(async move { recipe(&host, &caller, asked, &*progress).await });
+    recipe.await.map_err(|_| CreateError::Ending)?
+}
+
+async fn recipe(
+    host: &Arc<Host>,
+    caller: &Caller,
+    asked: NewBox,
+    progress: &dyn Progress,
+) -> Result<BoxRecord, CreateError> {
+    check_entries(&asked.allow)?;
+    refuse_taken(host, caller, &asked.name).await?;
+    let start_it = asked.start;
+    let record = planned(host, caller, asked, progress).await?;
+    let record = reserve(host, record).await?;
+    if let Err(error) = build(host, &record).await {
+        give_up(host, &record).await;
+        return Err(error);
+    }
+    settle(host, record.id, BoxState::Stopped, None).await?;
+    if start_it {
+        return Ok(start(host, record.id).await?);
+    }
+    Ok(boxes::get(host, record.id).await?.unwrap_or(record))
+}
+
+fn check_entries(allow: &[String]) -> Result<(), CreateError> {
+    if allow.len() > ALLOW_ENTRIES_MAX {
+        return Err(CreateError::TooManyEntries(allow.len()));
+    }
+    allow
+        .iter()
+        .try_for_each(|entry| Ok(HostPattern::parse(entry).map(drop)?))
+}
+
+/// Early, so that nobody waits for an image in vain; the row's own check is the one that counts.
+async fn refuse_taken(host: &Host, caller: &Caller, name: &BoxName) -> Result<(), CreateError> {
+    let (owner, wanted) = (caller.owner, name.clone());
+    let taken = host
+        .store
+        .read(move |connection| rows::name_taken(connection, &owner, &wanted));
+    if taken.await? {
+        Err(CreateError::NameTaken(name.clone()))
+    } else {
+        Ok(())
+    }
+}
+
+async fn planned(
+    host: &Host,
+    caller: &Caller,
+    asked: NewBox,
+    progress: &dyn Progress,
+) -> Result<BoxRecord, CreateError> {
+    let runtime = host.runtimes.default();
+    let wanted = asked.image.as_deref().unwrap_or(box_runtime::DEFAULT_IMAGE);
+    let image = runtime
+        .images()
+        .prepare(wanted, progress)
+        .await
+        .map_err(|source| CreateError::Image {
+            image: wanted.to_owned(),
+            source,
+        })?;
+    Ok(BoxRecord {
+        id: host.random.box_id(),
+        owner: caller.owner,
+        name: asked.name,
+        title: asked.title,
+        state: BoxState::Creating,
+        runtime: runtime.name().to_owned(),
+        image: image.image,
+        image_digest: image.digest,
+        profile: asked.profile,
+        net: asked.net,
+        limits: asked.limits,
+        allow: asked.allow,
+        id_offset: 0,
+        created_at_ms: host.now_ms(),
+        problem: None,
+    })
+}
+
+/// On disk before the engine is asked: a box without a row would have no owner.
+async fn reserve(host: &Host, mut record: BoxRecord) -> Result<BoxRecord, CreateError> {
+    let row = record.clone();
+    let reserved = host
+        .store
+        .write(Durability::Full, move |transaction| {
+            rows::reserve(transaction, &row)
+        })
+        .await?;
+    host.changes.tell();
+    match reserved {
+        Reserved::Offset(id_offset) => {
+            record.id_offset = id_offset;
+            Ok(record)
+        }
+        Reserved::NameTaken => Err(CreateError::NameTaken(record.name)),
+        Reserved::Full => Err(CreateError::Full),
+    }
+}
+
+async fn build(host: &Host, record: &BoxRecord) -> Result<(), CreateError> {
+    let engine = |source| CreateError::Engine {
+        name: record.name.clone(),
+        source,
+    };
+    files::place(host, record)
+        .await
+        .map_err(|source| CreateError::Files {
+            name: record.name.clone(),
+            source,
+        })?;
+    let runtime = host.runtime_of(record).map_err(engine)?;
+    runtime.create(&spec_of(host, record)).await.map_err(engine)
+}
+
+/// Takes back what was begun. What cannot be taken back now, `reconcile` will.
+async fn give_up(host: &Host, record: &BoxRecord) {
+    if let Err(error) = super::remove::dismantle(host, record).await {
+        tracing::warn!(id = %record.id, %error, "a box that failed to be made is left for later");
+    }
+}

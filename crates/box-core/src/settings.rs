@@ -1,0 +1,199 @@
+//! Settings: what the host does where a request says nothing, and where each value came from.
+//!
+//! One TOML file ([`crate::paths::Paths::config`]). Unknown keys are refused by name; nothing is
+//! guessed. A file that is not there means the defaults.
+
+mod read;
+
+use box_api::control::{Defaults, NetPreset, Profile};
+use box_api::egress::HostPattern;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// Longest settings file that is read.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// A value and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting<T> {
+    pub value: T,
+    pub origin: Origin,
+}
+
+/// Where a setting came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    Default,
+    File(PathBuf),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl<T> Setting<T> {
+    fn default_of(value: T) -> Self {
+        Self {
+            value,
+            origin: Origin::Default,
+        }
+    }
+}
+
+/// Everything that can be set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// `[egress] resolvers`: name servers box-egress asks; empty: the machine's own.
+    pub resolvers: Setting<Vec<SocketAddr>>,
+    /// `[egress] extra_roots`: a PEM file of certificates trusted beside the system's.
+    pub extra_roots: Setting<Option<PathBuf>>,
+    /// `[box] profile`
+    pub profile: Setting<Profile>,
+    /// `[net] preset`
+    pub preset: Setting<NetPreset>,
+    /// `[net] allow`: what every box may reach beside its preset.
+    pub allow: Setting<Vec<HostPattern>>,
+    pub limits: LimitSettings,
+}
+
+/// `[limits]`: limits of a box that says nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitSettings {
+    /// `cpus`, kept as thousandths of a CPU.
+    pub cpu_milli: Setting<u32>,
+    /// `memory`, bytes.
+    pub memory_bytes: Setting<u64>,
+    /// `pids`
+    pub pids: Setting<u32>,
+    /// `tmp`, bytes.
+    pub tmp_bytes: Setting<u64>,
+    /// `disk`, bytes.
+    pub disk_bytes: Setting<u64>,
+    /// `open_files`
+    pub open_files: Setting<u32>,
+}
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    #[error("could not read the settings `{path}`")]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the settings `{path}` are longer than {FILE_BYTES_MAX} bytes")]
+    TooLong { path: PathBuf },
+    #[error("the settings `{path}` are not TOML")]
+    Toml {
+        path: PathBuf,
+        #[source]
+        source: Box<toml::de::Error>,
+    },
+    #[error("the settings `{path}` have an unknown key `{key}`")]
+    UnknownKey {
+        path: PathBuf,
+        key: String,
+        near: Option<String>,
+    },
+    #[error("the settings `{path}` give `{key}` a value it cannot have: {why}")]
+    Value {
+        path: PathBuf,
+        key: &'static str,
+        why: String,
+    },
+}
+
+impl SettingsError {
+    /// What the person can do now.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownKey {
+                near: Some(near), ..
+            } => Some(format!("did you mean `{near}`?")),
+            Self::UnknownKey { .. } => Some(format!("keys are {}", read::known_keys())),
+            Self::Read { .. } | Self::TooLong { .. } | Self::Toml { .. } | Self::Value { .. } => {
+                None
+            }
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let Defaults {
+            profile,
+            net,
+            limits,
+        } = Defaults::default();
+        Self {
+            resolvers: Setting::default_of(Vec::new()),
+            extra_roots: Setting::default_of(None),
+            profile: Setting::default_of(profile),
+            preset: Setting::default_of(net),
+            allow: Setting::default_of(Vec::new()),
+            limits: LimitSettings {
+                cpu_milli: Setting::default_of(limits.cpu_milli),
+                memory_bytes: Setting::default_of(limits.memory_bytes),
+                pids: Setting::default_of(limits.pids),
+                tmp_bytes: Setting::default_of(limits.tmp_bytes),
+                disk_bytes: Setting::default_of(limits.disk_bytes),
+                open_files: Setting::default_of(limits.open_files),
+            },
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the file; one that is not there means the defaults.
+    ///
+    /// # Errors
+    /// [`SettingsError`] names the file and the key.
+    pub fn load(path: &Path) -> Result<Self, SettingsError> {
+        let fail = |source| SettingsError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        match std::fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(fail(error)),
+            Ok(found) if found.len() > FILE_BYTES_MAX => Err(SettingsError::TooLong {
+                path: path.to_owned(),
+            }),
+            Ok(_) => Self::parse(path, &std::fs::read_to_string(path).map_err(fail)?),
+        }
+    }
+
+    /// Reads settings from `text`, which came from `path`.
+    ///
+    /// # Errors
+    /// [`SettingsError`] names the file and the key.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, SettingsError> {
+        read::settings(path, text)
+    }
+
+    /// What a client starts from.
+    pub fn defaults(&self) -> Defaults {
+        Defaults {
+            profile: self.profile.value,
+            net: self.preset.value,
+            limits: box_api::control::Limits {
+                cpu_milli: self.limits.cpu_milli.value,
+                memory_bytes: self.limits.memory_bytes.value,
+                pids: self.limits.pids.value,
+                tmp_bytes: self.limits.tmp_bytes.value,
+                disk_bytes: self.limits.disk_bytes.value,
+                open_files: self.limits.open_files.value,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! `run`: agent → account → pack → box → repository → home → thread → prompt.
+
+mod home;
+mod inside;
+mod repo;
+
+pub use repo::RepoError;
+
+use super::mail::{PromptError, ThreadError, ThreadHandle};
+use super::saved::{self, NewThread};
+use super::state::{Asks, Settings, ThreadState};
+use crate::agents::{self, AgentProfile, UnknownAgent};
+use crate::boxes::{self, BoxRecord, FindError};
+use crate::caller::Caller;
+use crate::credentials::{self, CredentialError, Presence};
+use crate::host::Host;
+use crate::lifecycle::{self, CreateError, StartError};
+use crate::store::{Durability, StoreError};
+use box_api::control::{NewBox, Run};
+use box_api::{BoxName, ThreadId};
+use box_runtime::Progress;
+use inside::InsideError;
+use repo::RepoUrl;
+use std::sync::Arc;
+
+/// Characters after the agent's name in the made-up name of a box, of 32 each.
+const NAME_SUFFIX_CHARS: usize = 4;
+
+/// A thread that runs.
+#[derive(Debug)]
+pub struct Running {
+    pub record: BoxRecord,
+    pub handle: ThreadHandle,
+}
+
+/// Why an agent was not set to work.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    UnknownAgent(#[from] UnknownAgent),
+    #[error("there is no credential for `{agent}`")]
+    NoCredential { agent: String, kind: String },
+    #[error("the credential for `{agent}` is gone from memory")]
+    CredentialLost { agent: String, kind: String },
+    #[error(transparent)]
+    Credential(#[from] CredentialError),
+    #[error(transparent)]
+    Pack(#[from] agents::InstallError),
+    #[error(transparent)]
+    Find(#[from] FindError),
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error("could not clone `{url}`")]
+    Repo {
+        url: String,
+        #[source]
+        source: RepoError,
+    },
+    #[error("could not write `{path}` in the home of box `{name}`")]
+    Home {
+        name: BoxName,
+        path: String,
+        #[source]
+        source: InsideError,
+    },
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    #[error(transparent)]
+    Thread(#[from] ThreadError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl RunError {
+    /// What the person can do now.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownAgent(unknown) => Some(unknown.hint()),
+            Self::NoCredential { kind, .. } => Some(format!(
+                "add one with `box credential add {kind}`, or see it work without: `box run demo \"hello\"`"
+            )),
+            Self::CredentialLost { kind, .. } => Some(format!(
+                "it is kept in memory only: `box credential add {kind}` once more"
+            )),
+            Self::Repo { source, .. } => source.hint(),
+            Self::Pack(error) => error.hint().map(str::to_owned),
+            Self::Credential(_)
+            | Self::Find(_)
+            | Self::Create(_)
+            | Self::Start(_)
+            | Self::Home { .. }
+            | Self::Prompt(_)
+            | Self::Thread(_)
+            | Self::Store(_) => None,
+        }
+    }
+}
+
+/// Sets an agent to work in a box, a new one unless `asked.name` is one of the caller's. When this
+/// answers, the prompt is on disk and the agent on its way.
+///
+/// # Errors
+/// [`RunError`]; a box made for this run is removed again if its agent could not begin.
+pub async fn run(
+    host: &Arc<Host>,
+    caller: &Caller,
+    asked: Run,
+    progress: Arc<dyn Progress>,
+) -> Result<Running, RunError> {
+    let profile = agents::find(&asked.agent)?;
+    let repo = asked.repo.as_deref().map(parse_repo).transpose()?;
+    check_prompt(profile, &asked.prompt)?;
+    check_credential(host, caller, profile).await?;
+    agents::ensure(profile, &host.paths.data, &*progress).await?;
+
+    let (record, made) = open_box(host, caller, &asked, &progress).await?;
+    match begin(host, &record, profile, (&asked, repo), &*progress).await {
+        Ok(handle) => Ok(Running { record, handle }),
+        Err(error) => {
+            if made == Made::Now {
+                take_back(host, &record).await;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Whether a box was made for this run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Now,
+    Before,
+}
+
+fn parse_repo(url: &str) -> Result<RepoUrl, RunError> {
+    RepoUrl::parse(url).map_err(|source| RunError::Repo {
+        url: url.to_owned(),
+        source,
+    })
+}
+
+/// Early, so that nobody waits for a pack in vain; the thread checks again.
+fn check_prompt(profile: &AgentProfile, prompt: &str) -> Result<(), PromptError> {
+    if prompt.trim().is_empty() {
+        return Err(PromptError::Empty);
+    }
+    if !crate::acp::send::prompt_fits(prompt, profile.quirks.input_line_bytes_max) {
+        return Err(PromptError::TooLong {
+            bytes: prompt.len(),
+            agent: profile.name.clone(),
+        });
+    }
+    Ok(())
+}
+
+async fn check_credential(
+    host: &Host,
+    caller: &Caller,
+    profile: &AgentProfile,
+) -> Result<(), RunError> {
+    let Some(credential) = &profile.credential else {
+        return Ok(());
+    };
+    let (agent, kind) = (profile.name.clone(), credential.kind.clone());
+    match credentials::presence(host, caller.owner, &kind).await? {
+        Presence::Present => Ok(()),
+        Presence::Absent => Err(RunError::NoCredential { agent, kind }),
+        Presence::Lost => Err(RunError::CredentialLost { agent, kind }),
+    }
+}
+
+async fn open_box(
+    host: &Arc<Host>,
+    caller: &Caller,
+    asked: &Run,
+    progress: &Arc<dyn Progress>,
+) -> Result<(BoxRecord, Made), RunError> {
+    if let Some(name) = &asked.name {
+        match boxes::find(host, caller, name).await {
+            Ok(record) => return Ok((lifecycle::start(host, record.id).await?, Made::Before)),
+            Err(FindError::Unknown { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let name = asked
+        .name
+        .clone()
+        .unwrap_or_else(|| made_up_name(host, &asked.agent));
+    progress.say(&format!("making box `{name}`"));
+    let new = NewBox {
+        name,
+        title: None,
+        image: asked.image.clone(),
+        profile: asked.profile,
+        net: asked.net,
+        limits: asked.limits,
+        allow: Vec::new(),
+        start: true,
+    };
+    let record = lifecycle::create(host, caller, new, Arc::clone(progress)).await?;
+    Ok((record, Made::Now))
+}
+
+/// The agent's name and a few characters that make it one of a kind.
+fn made_up_name(host: &Host, agent: &str) -> BoxName {
+    let id = host.random.box_id();
+    let suffix = id.as_str().get(..NAME_SUFFIX_CHARS).unwrap_or_default();
+    #[expect(
+        clippy::expect_used,
+        reason = "agents' names and ids are plain, a test parses each"
+    )]
+    BoxName::parse(&format!("{agent}-{suffix}")).expect("an agent's name begins a box's name")
+}
+
+async fn begin(
+    host: &Arc<Host>,
+    record: &BoxRecord,
+    profile: &AgentProfile,
+    (asked, repo): (&Run, Option<RepoUrl>),
+    progress: &dyn Progress,
+) -> Result<ThreadHandle, RunError> {
+    if let Some(repo) = repo {
+        progress.say(&format!("cloning {repo}"));
+        repo::clone(host, record, &repo)
+            .await
+            .map_err(|source| RunError::Repo {
+                url: repo.to_string(),
+                source,
+            })?;
+    }
+    home::place(host, record, profile).await?;
+    let asks = if asked.allow_all {
+        Asks::Nobody
+    } else {
+        Asks::Person
+    };
+    let handle = open_thread(host, record, profile, asks).await?;
+    handle.prompt(asked.prompt.clone()).await?;
+    Ok(handle)
+}
+
+/// A new thread of a box, before its first prompt.
+async fn open_thread(
+    host: &Arc<Host>,
+    record: &BoxRecord,
+    profile: &AgentProfile,
+    asks: Asks,
+) -> Result<ThreadHandle, RunError> {
+    let thread = ThreadId::from_random(host.random.bytes());
+    let new = NewThread {
+        owner: record.owner,
+        agent: profile.name.clone(),
+        state: ThreadState::new(Settings::new(profile, (record.id, thread), asks)),
+        at_ms: host.now_ms(),
+    };
+    host.store
+        .write(Durability::Prompt, move |tables| {
+            saved::insert(tables, &new)
+        })
+        .await?;
+    Ok(host.threads.handle(host, thread).await?)
+}
+
+/// Removes the box again: nobody has been told of it, and its made-up name means nothing.
+async fn take_back(host: &Arc<Host>, record: &BoxRecord) {
+    if let Err(error) = lifecycle::remove(host, record.id).await {
+        tracing::warn!(id = %record.id, error = boxes::reason(&error), "a box of no use is left");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::CountingRandom;
+    use crate::random::Random;
+
+    #[test]
+    fn every_agent_can_name_a_box() {
+        let random: &dyn Random = &CountingRandom::default();
+        for profile in agents::profiles() {
+            let name = format!("{}-{}", profile.name, &random.box_id().as_str()[..4]);
+            assert!(BoxName::parse(&name).is_ok(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! What the host knows of one thread: everything [`super::step`] decides by.
+//!
+//! It is saved whole with every commit of the journal, so whoever takes the thread up after the
+//! host died stands exactly where the last committed byte of the agent left it.
+
+use crate::acp::setup::ModeSetter;
+use crate::acp::update::Voice;
+use crate::acp::{Ask, RpcId};
+use crate::agents::AgentProfile;
+use box_api::thread::{Decision, DecisionState, JournalRow, ThreadState as Shown, ToolStatus};
+use box_api::thread::{DecisionOption, TurnOutcome};
+use box_api::{BoxId, DecisionId, ThreadId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Prompts that wait while a turn runs.
+pub const QUEUE_PROMPTS_MAX: usize = 16;
+
+/// What does not change while a thread lives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    pub box_id: BoxId,
+    pub thread: ThreadId,
+    /// The folder the agent works in.
+    pub cwd: String,
+    /// The mode that asks.
+    pub mode_ask: String,
+    /// The mode that does not, if the thread may use it and the agent has one.
+    pub mode_bypass: Option<String>,
+    pub asks: Asks,
+    /// How long each answer of the set-up may take, milliseconds.
+    pub start_ms_max: i64,
+    /// What to do when the agent wants an account.
+    pub login: Option<String>,
+    /// The `_meta` of opening a conversation.
+    pub meta: Map<String, Value>,
+}
+
+/// Whether a thread's agent is to ask before it acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asks {
+    /// A person answers (decision D8).
+    Person,
+    /// `--allow-all`: bypass mode where there is one, else the client allows each request once.
+    Nobody,
+}
+
+impl Settings {
+    /// Settings of a thread of this agent.
+    pub fn new(profile: &AgentProfile, of: (BoxId, ThreadId), asks: Asks) -> Self {
+        let start_ms_max = profile.quirks.start_seconds_max.saturating_mul(1000);
+        Self {
+            box_id: of.0,
+            thread: of.1,
+            cwd: box_api::guest::WORKSPACE.to_owned(),
+            mode_ask: profile.modes.ask.clone(),
+            mode_bypass: profile.modes.bypass.clone(),
+            asks,
+            start_ms_max: i64::try_from(start_ms_max).unwrap_or(i64::MAX),
+            login: profile.login.clone(),
+            meta: profile.session_meta.clone(),
+        }
+    }
+}
+
+/// One thread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadState {
+    pub settings: Settings,
+    /// First line of the first prompt until the agent has a better one.
+    pub title: String,
+    /// Counts the starts of the agent.
+    pub generation: u32,
+    pub(super) phase: Phase,
+    /// What the agent calls the conversation.
+    pub(super) known_as: Option<String>,
+    pub(super) can_load: bool,
+    pub(super) mode: Option<String>,
+    pub(super) turn: Option<Turn>,
+    pub(super) queue: VecDeque<String>,
+    pub(super) asks: Vec<OpenAsk>,
+    /// Tool calls of the running turn, and older ones that are still open.
+    pub(super) calls: BTreeMap<String, ToolStatus>,
+    /// The last row, if it can grow.
+    pub(super) tail: Option<Tail>,
+    pub(super) next_seq: u64,
+    pub(super) next_rpc: i64,
+    pub(super) limit_resets_at_ms: Option<i64>,
+    /// Tasks the agent says it runs in the background.
+    pub(super) background: u32,
+    pub(super) last: Option<TurnOutcome>,
+    pub(super) garbage: Garbage,
+}
+
+/// How far the agent's process is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Phase {
+    /// There is none; the next prompt starts one.
+    Absent,
+    /// Asked for; the guest has not said yet that it runs.
+    Starting,
+    /// It was greeted.
+    Greeting {
+        rpc: i64,
+        by_ms: i64,
+    },
+    /// A conversation is being opened.
+    Opening {
+        rpc: i64,
+        by_ms: i64,
+        how: Opening,
+    },
+    /// The mode is being set.
+    SettingMode {
+        rpc: i64,
+        by_ms: i64,
+        wanted: String,
+        setter: ModeSetter,
+    },
+    Ready,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Opening {
+    New,
+    /// The agent repeats what the journal has already; none of it is written again.
+    Load,
+}
+
+/// The prompt that is being worked on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Turn {
+    /// Kept until the agent has shown that it works on it.
+    pub(super) prompt: Option<String>,
+    /// Under which number it was sent; absent: not yet.
+    pub(super) rpc: Option<i64>,
+    /// Cancelled; by when the agent must have stopped.
+    pub(super) cancel_by_ms: Option<i64>,
+    /// Sent again after the agent had forgotten the conversation.
+    pub(super) again: Again,
+    /// What the agent reported about itself.
+    pub(super) health: Health,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Again {
+    First,
+    Second,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Health {
+    Good,
+    /// It failed and will end the turn as if it had not.
+    SystemError,
+}
+
+/// A request of the agent that waits for a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct OpenAsk {
+    pub(super) decision: DecisionId,
+    /// The agent's number for it, verbatim.
+    pub(super) rpc: RpcId,
+    pub(super) ask: Ask,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Tail {
+    pub(super) seq: u64,
+    pub(super) bytes: u64,
+    pub(super) voice: Voice,
+    pub(super) message: Option<String>,
+}
+
+/// Lines that were no messages, of this agent's process.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Garbage {
+    /// Since the last message.
+    pub(super) in_a_row: u32,
+    pub(super) total: u32,
+    pub(super) last: Option<String>,
+}
+
+/// What happens to a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ThreadInput {
+    Prompt {
+        text: String,
+    },
+    /// Whoever cancels is told in the journal.
+    Cancel {
+        by: String,
+    },
+    Answer {
+        decision: DecisionId,
+        option: String,
+        by: String,
+    },
+    /// The agent's process runs.
+    Started,
+    /// One line of the agent.
+    Line(crate::acp::Incoming),
+    /// A line that goes beyond its bound.
+    LineTooLong,
+    /// The agent's process is gone or could not be started. `why` is a sentence's end, such as
+    /// `the agent ended with code 1`; `last_words` the end of its standard error.
+    AgentGone {
+        why: String,
+        last_words: String,
+    },
+    /// The host was away and has taken the thread up again.
+    Reattached,
+    /// Time has passed; see [`ThreadState::deadline_ms`].
+    Tick,
+}
+
+/// What is to be done about it, in this order. Everything that is a row is committed, together with
+/// the state, before anything else of the same step is done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    Append(JournalRow),
+    /// The text of the last row gets longer.
+    Grow {
+        seq: u64,
+        from_byte: u64,
+        text: String,
+    },
+    /// A row of the journal and of the table of decisions.
+    OpenDecision {
+        seq: u64,
+        at_ms: i64,
+        decision: Decision,
+    },
+    CloseDecision(Closed),
+    /// One line to the agent, newline included.
+    Send(String),
+    StartAgent {
+        generation: u32,
+    },
+    /// The process and everything it started.
+    KillAgent {
+        generation: u32,
+    },
+}
+
+/// A decision is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed {
+    pub seq: u64,
+    pub at_ms: i64,
+    pub decision: DecisionId,
+    pub state: DecisionState,
+    /// Who answered or cancelled.
+    pub by: Option<String>,
+    pub note: Option<String>,
+}
+
+impl ThreadState {
+    /// A thread before its first prompt.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            title: String::new(),
+            generation: 0,
+            phase: Phase::Absent,
+            known_as: None,
+            can_load: false,
+            mode: None,
+            turn: None,
+            queue: VecDeque::new(),
+            asks: Vec::new(),
+            calls: BTreeMap::new(),
+            tail: None,
+            next_seq: 1,
+            next_rpc: 1,
+            limit_resets_at_ms: None,
+            background: 0,
+            last: None,
+            garbage: Garbage::default(),
+        }
+    }
+
+    /// What the thread is doing, as lists show it.
+    pub fn shown(&self) -> Shown {
+        if !self.asks.is_empty() {
+            return Shown::NeedsYou;
+        }
+        match (&self.turn, self.last) {
+            (Some(turn), _) if turn.rpc.is_none() => Shown::Starting,
+            (Some(_), _) => Shown::Running,
+            (None, Some(TurnOutcome::Parked)) => Shown::Parked,
+            (None, Some(TurnOutcome::Failed)) => Shown::Failed,
+            (None, _) => Shown::Idle,
+        }
+    }
+
+    /// When [`ThreadInput::Tick`] is wanted next.
+    pub fn deadline_ms(&self) -> Option<i64> {
+        let setup = match &self.phase {
+            Phase::Greeting { by_ms, .. }
+            | Phase::Opening { by_ms, .. }
+            | Phase::SettingMode { by_ms, .. } => Some(*by_ms),
+            Phase::Absent | Phase::Starting | Phase::Ready => None,
+        };
+        let cancel = self.turn.as_ref().and_then(|turn| turn.cancel_by_ms);
+        [setup, cancel].into_iter().flatten().min()
+    }
+
+    /// Whether there is to be a process of the agent.
+    pub fn wants_agent(&self) -> bool {
+        self.phase != Phase::Absent
+    }
+
+    /// Whether the guest has yet to be asked for the process, or to answer.
+    pub fn starting(&self) -> bool {
+        self.phase == Phase::Starting
+    }
+
+    /// Whether another prompt can wait.
+    pub fn has_room(&self) -> bool {
+        self.queue.len() < QUEUE_PROMPTS_MAX
+    }
+
+    /// The options of an open decision.
+    pub fn options_of(&self, decision: DecisionId) -> Option<&[DecisionOption]> {
+        self.asks
+            .iter()
+            .find(|ask| ask.decision == decision)
+            .map(|ask| ask.ask.options.as_slice())
+    }
+
+    /// The open decisions, oldest first.
+    pub fn open_decisions(&self) -> impl Iterator<Item = DecisionId> {
+        self.asks.iter().map(|ask| ask.decision)
+    }
+
+    /// The number of the last row.
+    pub fn last_seq(&self) -> u64 {
+        self.next_seq - 1
+    }
+}

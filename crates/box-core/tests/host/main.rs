@@ -1,0 +1,17 @@
+//! The host as a whole: real store, real files, an engine that is not there.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what cannot go on has failed"
+)]
+
+mod create;
+mod credentials;
+mod egress;
+mod fake_egress;
+#[expect(dead_code, reason = "the tests of box-server use the rest")]
+mod fake_runtime;
+mod opening;
+mod reconcile;
+mod rig;
+mod run;
