@@ -1,0 +1,221 @@
+//! The control socket: who calls → greeting → one request → its replies. One file a request.
+
+mod agent;
+mod answer;
+mod attach;
+mod client;
+mod conversation;
+mod credential;
+mod exec;
+mod image;
+mod info;
+mod list;
+mod logs;
+mod new;
+mod remove;
+mod run;
+mod start;
+mod status;
+mod stop;
+mod stop_host;
+mod target;
+
+use crate::problem;
+use box_api::control::{Hello, Outcome, Reply, Request, Welcome};
+use box_api::{PROTOCOL, Problem};
+use box_core::caller::{Caller, Tier};
+use box_core::host::Host;
+use client::{Client, ClientError};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// Longest a client may take to greet.
+const HELLO_DEADLINE: Duration = Duration::from_secs(10);
+/// Longest a client may take to say what it wants: a person may be typing a token meanwhile.
+const REQUEST_DEADLINE: Duration = Duration::from_mins(10);
+/// Longest a request waits for what an earlier host left to be put right.
+const SETTLE_DEADLINE: Duration = Duration::from_mins(5);
+
+/// Whether what an earlier host left has been put right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settled {
+    NotYet,
+    Yes,
+}
+
+/// What every connection needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Door {
+    host: Arc<Host>,
+    settled: watch::Sender<Settled>,
+    /// Set when the host is to end.
+    pub(crate) stop: watch::Sender<bool>,
+}
+
+impl Door {
+    pub(crate) fn new(host: Arc<Host>) -> Self {
+        Self {
+            host,
+            settled: watch::channel(Settled::NotYet).0,
+            stop: watch::channel(false).0,
+        }
+    }
+
+    /// Whoever holds it lets requests in.
+    pub(crate) fn opener(&self) -> watch::Sender<Settled> {
+        self.settled.clone()
+    }
+}
+
+/// Serves one connection to its end.
+pub(crate) async fn serve(door: &Door, stream: UnixStream) {
+    let mut stop = door.stop.subscribe();
+    tokio::select! {
+        ended = converse(door, stream) => {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a client went away");
+            }
+        }
+        // Its own answer has been sent: that is how the host was told.
+        () = told_to_stop(&mut stop) => {}
+    }
+}
+
+/// Ends when the host is to end.
+pub(crate) async fn told_to_stop(stop: &mut watch::Receiver<bool>) {
+    // The sender lives as long as the door.
+    drop(stop.wait_for(|stop| *stop).await);
+}
+
+async fn converse(door: &Door, stream: UnixStream) -> Result<(), ClientError> {
+    let caller = Caller::from_peer(stream.peer_cred()?.uid(), door.host.uid);
+    let mut client = Client::new(stream);
+    if caller.tier != Tier::Admin {
+        // At once: whoever may ask for nothing is not waited for, and takes nobody's place.
+        client.greet(&welcome(&door.host)).await?;
+        return client.reply(&Reply::Problem(problem::foreign_user())).await;
+    }
+    let hello: Hello = client.first(HELLO_DEADLINE).await?;
+    client.greet(&welcome(&door.host)).await?;
+    let request = match timeout(REQUEST_DEADLINE, client.request()).await {
+        Ok(Ok(Some(request))) => request,
+        // It only wanted to know who is there.
+        Ok(Ok(None)) | Err(_) => return Ok(()),
+        Ok(Err(ClientError::Malformed(error))) => {
+            return client
+                .reply(&Reply::Problem(problem::malformed(&hello, &error)))
+                .await;
+        }
+        Ok(Err(error)) => return Err(error),
+    };
+    let stops = matches!(request, Request::StopHost);
+    let outcome = match admit(&hello, &request) {
+        Ok(()) => carry_out(door, &caller, &mut client, request).await,
+        Err(refusal) => Err(refusal),
+    };
+    let done = outcome.is_ok();
+    let reply = match outcome {
+        Ok(outcome) => Reply::Done(outcome),
+        Err(problem) => Reply::Problem(problem),
+    };
+    client.reply(&reply).await?;
+    if stops && done {
+        door.stop.send_replace(true);
+    }
+    Ok(())
+}
+
+fn welcome(host: &Host) -> Welcome {
+    Welcome {
+        build: host.build.clone(),
+        protocol: PROTOCOL,
+        pid: std::process::id(),
+        data_dir: host.paths.data.display().to_string(),
+        started_at_ms: host.started_at_ms,
+        defaults: host.settings.defaults(),
+    }
+}
+
+/// Whether a client of this protocol may ask for this. A host that is to be replaced may be older
+/// or newer than whoever replaces it.
+fn admit(hello: &Hello, request: &Request) -> Result<(), Problem> {
+    if hello.protocol == PROTOCOL || matches!(request, Request::StopHost) {
+        return Ok(());
+    }
+    Err(problem::other_protocol(hello.protocol))
+}
+
+async fn carry_out(
+    door: &Door,
+    caller: &Caller,
+    client: &mut Client,
+    request: Request,
+) -> Result<Outcome, Problem> {
+    let host = &door.host;
+    if let Request::StopHost = request {
+        return Ok(stop_host::handle());
+    }
+    let mut settled = door.settled.subscribe();
+    let ready = settled.wait_for(|settled| *settled == Settled::Yes);
+    match timeout(SETTLE_DEADLINE, ready).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(_)) | Err(_) => return Err(problem::not_settled()),
+    }
+    match request {
+        Request::Status => status::handle(host).await,
+        Request::New(asked) => new::handle(host, caller, client, asked).await,
+        Request::List => list::handle(host, caller).await,
+        Request::Info { name } => info::handle(host, caller, &name).await,
+        Request::Start { name } => start::handle(host, caller, &name).await,
+        Request::Stop { target } => stop::handle(host, caller, target).await,
+        Request::Remove { target } => remove::handle(host, caller, target).await,
+        Request::Exec(asked) => exec::handle(host, caller, client, asked).await,
+        Request::Logs {
+            name,
+            process,
+            follow,
+        } => {
+            logs::handle(
+                host,
+                caller,
+                client,
+                logs::Asked {
+                    name,
+                    process,
+                    follow,
+                },
+            )
+            .await
+        }
+        Request::ImageList => image::list(host).await,
+        Request::ImagePrepare { image } => image::prepare(host, client, image).await,
+        Request::ImageRemove { image } => image::remove(host, &image).await,
+        Request::Run(asked) => run::handle(host, caller, client, asked).await,
+        Request::Attach {
+            name,
+            thread,
+            after,
+            follow,
+        } => {
+            let asked = attach::Asked {
+                name,
+                thread,
+                after,
+                follow,
+            };
+            attach::handle(host, caller, client, asked).await
+        }
+        Request::Answer { decision, option } => {
+            answer::handle(host, caller, decision, &option).await
+        }
+        Request::CredentialAdd(added) => credential::add(host, caller, added).await,
+        Request::CredentialList => credential::list(host, caller).await,
+        Request::CredentialRemove { name } => credential::remove(host, caller, &name).await,
+        Request::AgentPrepare { agent } => agent::prepare(host, client, &agent).await,
+        Request::AgentList => Ok(agent::list(host)),
+        Request::StopHost => Ok(stop_host::handle()),
+    }
+}

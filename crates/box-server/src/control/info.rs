@@ -1,0 +1,58 @@
+//! `Info`: one box.
+
+use crate::problem;
+use box_api::control::{BoxInfo, Outcome};
+use box_api::{BoxName, Problem};
+use box_core::Host;
+use box_core::boxes::{self, BoxRecord};
+use box_core::caller::Caller;
+use box_core::thread;
+use box_runtime::Observed;
+use std::collections::HashMap;
+
+pub(super) async fn handle(
+    host: &Host,
+    caller: &Caller,
+    name: &BoxName,
+) -> Result<Outcome, Problem> {
+    let record = boxes::find(host, caller, name)
+        .await
+        .map_err(problem::find)?;
+    of(host, &record).await
+}
+
+/// One box as the last word of a request.
+pub(super) async fn of(host: &Host, record: &BoxRecord) -> Result<Outcome, Problem> {
+    let mut all = all(host, std::slice::from_ref(record)).await?;
+    all.pop()
+        .map(|info| Outcome::Info(Box::new(info)))
+        .ok_or_else(problem::gone)
+}
+
+/// Boxes with what their engines and the threads module know of them. An engine that does not
+/// answer costs only what it alone knows.
+pub(super) async fn all(host: &Host, records: &[BoxRecord]) -> Result<Vec<BoxInfo>, Problem> {
+    let mut observed: HashMap<&str, Vec<Observed>> = HashMap::new();
+    let mut infos = Vec::with_capacity(records.len());
+    for record in records {
+        if !observed.contains_key(record.runtime.as_str()) {
+            let seen = match host.runtime_of(record) {
+                Ok(runtime) => runtime.list().await.unwrap_or_default(),
+                Err(_) => Vec::new(),
+            };
+            observed.insert(&record.runtime, seen);
+        }
+        let seen = observed.get(record.runtime.as_str());
+        let seen = seen.and_then(|seen| seen.iter().find(|seen| seen.id == record.id));
+        let threads = thread::list(host, record.id)
+            .await
+            .map_err(problem::store)?;
+        infos.push(boxes::info(
+            host,
+            record,
+            seen.and_then(|seen| seen.pid),
+            threads,
+        ));
+    }
+    Ok(infos)
+}

@@ -1,0 +1,29 @@
+//! `Status`: what runs here.
+
+use crate::problem;
+use box_api::Problem;
+use box_api::control::{BoxState, Outcome, Status};
+use box_core::boxes::rows;
+use box_core::egress::LinkState;
+use box_core::host::Host;
+
+pub(super) async fn handle(host: &Host) -> Result<Outcome, Problem> {
+    let records = host.store.read(rows::all).await.map_err(problem::store)?;
+    let count = |wanted: fn(BoxState) -> bool| {
+        u32::try_from(records.iter().filter(|record| wanted(record.state)).count())
+            .unwrap_or(u32::MAX)
+    };
+    Ok(Outcome::Status(Status {
+        pid: std::process::id(),
+        build: host.build.clone(),
+        data_dir: host.paths.data.display().to_string(),
+        boxes_running: count(|state| state == BoxState::Running),
+        boxes_stopped: count(|state| {
+            !matches!(
+                state,
+                BoxState::Running | BoxState::Removing | BoxState::Creating
+            )
+        }),
+        egress: matches!(host.egress.state(), LinkState::Up { .. }),
+    }))
+}
