@@ -1,0 +1,69 @@
+//! What goes into a conversation and what comes out.
+
+use box_api::Problem;
+use box_api::control::{ClientMessage, Reply};
+use box_api::thread::{Cursor, Decision, ThreadUpdate, TurnOutcome};
+
+/// What this conversation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// One turn, then the end.
+    Run,
+    /// Whatever comes, until the person leaves.
+    Attach,
+}
+
+/// Who answers when something must be decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answers {
+    /// The person at the terminal.
+    Person,
+    /// We do: allow once, or the first choice.
+    AllowAll,
+    /// Nobody here: the turn is left waiting.
+    Nobody,
+}
+
+/// How much of what was before is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past {
+    LastTurn,
+    All,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Reply(Reply),
+    /// The person typed a line.
+    Line(String),
+    /// Nothing more can be typed.
+    Silence,
+    Interrupt,
+    /// A signal that ends us.
+    Terminate(i32),
+    /// The host went away.
+    Lost,
+}
+
+/// Something to do, in this order.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Action {
+    /// New in the journal.
+    Show(ThreadUpdate),
+    /// A line for the person, not part of the journal.
+    Note(String),
+    /// A turn is over; how, where that is worth a word.
+    Ended {
+        outcome: TurnOutcome,
+        note: Option<String>,
+    },
+    Progress(String),
+    /// The person must decide; nothing typed before counts.
+    Ask(Decision),
+    Say(ClientMessage),
+    /// Connect again and attach from here.
+    TakeUp(Option<Cursor>),
+    Complain(Problem),
+    Finish(u8),
+}

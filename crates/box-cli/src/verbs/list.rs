@@ -1,0 +1,108 @@
+//! `box list`: the caller's boxes.
+
+use super::{Ended, Print};
+use crate::age;
+use crate::client::unexpected;
+use crate::host::{self, OtherBuild};
+use crate::output::{Format, table, visible};
+use box_api::control::{BoxInfo, BoxState, NetPreset, Outcome, Profile, Request};
+use box_api::thread::{ThreadInfo, ThreadState};
+
+/// Threads named in the column.
+const THREADS_SHOWN: usize = 3;
+
+/// List your boxes
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  box list\n  box list --json")]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub(super) print: Print,
+}
+
+pub(super) fn run(args: &Args) -> Ended {
+    let mut output = args.print.output();
+    let client = host::reach(&mut output, OtherBuild::Bear)?;
+    let outcome = client.ask(&mut output, &Request::List)?;
+    let Outcome::Boxes { boxes } = outcome else {
+        return Err(unexpected(&outcome));
+    };
+    if output.format() == Format::Json {
+        output.object(&boxes)?;
+    } else if boxes.is_empty() {
+        output.note("no boxes yet; `box new demo` makes one");
+    } else {
+        output.data(shown(&boxes, age::now_ms()).as_bytes())?;
+    }
+    Ok(0)
+}
+
+fn shown(boxes: &[BoxInfo], now_ms: i64) -> String {
+    let heading = ["NAME", "STATE", "IMAGE", "PROFILE", "NET", "AGE", "THREADS"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend(boxes.iter().map(|one| {
+        vec![
+            one.name.to_string(),
+            state(one.state).to_owned(),
+            visible(&one.image).into_owned(),
+            profile(one.profile).to_owned(),
+            net(one.net).to_owned(),
+            age::short(one.created_at_ms, now_ms),
+            threads(&one.threads),
+        ]
+    }));
+    table::columns(&rows)
+}
+
+fn threads(threads: &[ThreadInfo]) -> String {
+    let shown = threads.iter().take(THREADS_SHOWN);
+    let mut words: Vec<String> = shown
+        .map(|thread| format!("{} {}", visible(&thread.agent), thread_state(thread.state)))
+        .collect();
+    let over = threads.len().saturating_sub(THREADS_SHOWN);
+    if over > 0 {
+        words.push(format!("{over} more"));
+    }
+    if words.is_empty() {
+        "-".to_owned()
+    } else {
+        words.join(", ")
+    }
+}
+
+pub(super) fn state(state: BoxState) -> &'static str {
+    match state {
+        BoxState::Creating => "being made",
+        BoxState::Stopped => "stopped",
+        BoxState::Starting => "starting",
+        BoxState::Running => "running",
+        BoxState::Stopping => "stopping",
+        BoxState::Removing => "being removed",
+        BoxState::Failed => "failed",
+    }
+}
+
+pub(super) fn profile(profile: Profile) -> &'static str {
+    match profile {
+        Profile::Locked => "locked",
+        Profile::Root => "root",
+    }
+}
+
+pub(super) fn net(net: NetPreset) -> &'static str {
+    match net {
+        NetPreset::Balanced => "balanced",
+        NetPreset::Open => "open",
+        NetPreset::Locked => "locked",
+    }
+}
+
+pub(super) fn thread_state(state: ThreadState) -> &'static str {
+    match state {
+        ThreadState::Starting => "starting",
+        ThreadState::Running => "running",
+        ThreadState::NeedsYou => "needs you",
+        ThreadState::Idle => "idle",
+        ThreadState::Parked => "parked",
+        ThreadState::Failed => "failed",
+    }
+}

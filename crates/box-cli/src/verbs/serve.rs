@@ -1,0 +1,161 @@
+//! `box serve`: the host itself.
+
+use super::{Ended, egress};
+use crate::complaint::Complaint;
+use crate::host::launch::{self, Report};
+use crate::host::{self, replace};
+use crate::identity;
+use crate::output::{Format, Output};
+use crate::runtimes;
+use box_api::Problem;
+use box_server::ServeOptions;
+use box_server::paths::Paths;
+use std::fs::File;
+use std::time::Duration;
+
+/// Tasks that still run when the host has ended get this long.
+const TASKS_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Be the host, or stop it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  box serve\n  box serve --stop\n\n\
+    Every verb starts a host in the background when none runs; this one stays in the foreground\n\
+    and takes the place of a host of another build. Boxes and their agents outlive the host.")]
+pub(super) struct Args {
+    /// Stop the host; boxes and their agents go on
+    #[arg(long)]
+    stop: bool,
+    /// How far the way into the background is
+    #[arg(long, hide = true, value_enum, conflicts_with = "stop")]
+    step: Option<Step>,
+}
+
+/// The two steps of a host into the background, see `host::launch`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Step {
+    Detach,
+    Report,
+}
+
+/// Who is told that the host listens, or why it does not.
+enum Audience {
+    /// Whoever started it in the background and waits for a report.
+    Starter,
+    Person(Output),
+}
+
+pub(super) fn run(args: &Args) -> Ended {
+    match args.step {
+        _ if args.stop => stop(),
+        None => {
+            make_room()?;
+            serve(Audience::Person(Output::new(Format::Text)))?;
+            Ok(0)
+        }
+        Some(Step::Detach) => launch::detach().map(|()| 0),
+        Some(Step::Report) => {
+            launch::enter_background()?;
+            let served = serve(Audience::Starter);
+            if let Err(problem) = served.as_ref().map_err(Complaint::problem)
+                && let Some(problem) = problem
+            {
+                launch::report(&Report::Failed(problem.clone()));
+            }
+            served.map(|()| 0)
+        }
+    }
+}
+
+fn stop() -> Ended {
+    let mut output = Output::new(Format::Text);
+    match host::find()? {
+        None => output.note("no host runs here"),
+        Some(client) => {
+            let pid = replace::stop(client)?;
+            output.note(&format!(
+                "the host (process {pid}) is stopped; boxes and agents go on"
+            ));
+        }
+    }
+    Ok(0)
+}
+
+/// A host of this build stays, one of another makes room.
+fn make_room() -> Result<(), Complaint> {
+    let Some(client) = host::find()? else {
+        return Ok(());
+    };
+    if client.welcome.build != identity::build() {
+        return replace::stop(client).map(drop);
+    }
+    let title = format!("a host runs here already: process {}", client.welcome.pid);
+    Err(Complaint::failed("host-runs", title).hinted("`box serve --stop` stops it"))
+}
+
+/// Is the host until it is told to end.
+fn serve(audience: Audience) -> Result<(), Complaint> {
+    let paths = host::paths()?;
+    let uid = rustix::process::geteuid().as_raw();
+    launch::leave_descriptors_behind()?;
+    // Before the first thread: an engine forks here.
+    let prepared = runtimes::prepare().map_err(|error| engine(&error))?;
+    let threads = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let threads = threads.map_err(|error| {
+        Complaint::engine("no-threads", "could not start the host's threads").caused_by(error)
+    })?;
+    let runtimes = {
+        let _claim = claim(&paths)?;
+        prepared.open(&paths).map_err(|error| engine(&error))?
+    };
+    let options = ServeOptions {
+        paths,
+        runtimes,
+        egress: egress::program(uid),
+        build: identity::build(),
+        uid,
+    };
+    let served: Result<(), Problem> =
+        threads.block_on(box_server::run(options, || ready(audience)));
+    threads.shutdown_timeout(TASKS_DEADLINE);
+    Ok(served?)
+}
+
+/// The folders are there and no other host works in them while the engines open. The host takes
+/// the same lock for good right after; whoever comes in between loses nothing.
+fn claim(paths: &Paths) -> Result<File, Complaint> {
+    launch::make_own_folder(&paths.data)?;
+    launch::make_own_folder(&paths.run)?;
+    launch::lock_now(&paths.data_lock())?.ok_or_else(|| {
+        let title = format!(
+            "another host uses the data folder `{}`",
+            paths.data.display()
+        );
+        let holder = std::fs::read_to_string(paths.data_lock()).unwrap_or_default();
+        let complaint = Complaint::failed("data-in-use", title)
+            .hinted("`box serve --stop` with that host's `BOX_RUN_DIR` ends it");
+        if holder.is_empty() {
+            complaint
+        } else {
+            complaint.caused_by(holder)
+        }
+    })
+}
+
+fn ready(audience: Audience) {
+    match audience {
+        Audience::Starter => launch::report(&Report::Ready),
+        Audience::Person(mut output) => {
+            let pid = std::process::id();
+            output.note(&format!(
+                "the host runs, process {pid}; Ctrl-C ends it, boxes go on"
+            ));
+        }
+    }
+}
+
+fn engine(error: &runtimes::EngineError) -> Complaint {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    Complaint::engine("engine", error.to_string()).caused_by(cause.unwrap_or_default())
+}

@@ -1,0 +1,217 @@
+//! `box up`: from nothing to an agent at work. Safe to run again.
+
+mod checks;
+mod packages;
+
+use super::{Ended, image, run};
+use crate::age;
+use crate::client::{Client, unexpected};
+use crate::complaint::Complaint;
+use crate::host::{self, OtherBuild};
+use crate::identity::{self, OWN_EXECUTABLE};
+use crate::output::{Format, Ink, Output};
+use crate::transcript::{Prompts, Thoughts};
+use box_api::control::{Outcome, Request, Run};
+use box_api::{BoxName, Problem, ProblemKind};
+use checks::Verdict;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::Instant;
+
+/// The scripted agent, and the box it works in.
+const DEMO: &str = "demo";
+
+/// Check this machine, start the host, show a first turn
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  box up\n  box up --yes\n\n\
+    Safe to run again: it does what is missing, and replaces a host of another build. Asks before \
+    it\ninstalls a system package; without a terminal or with --yes it installs and says so.")]
+pub(super) struct Args {
+    /// Install what is missing without asking
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(super) fn run(args: &Args) -> Ended {
+    let output = &mut Output::new(Format::Text);
+    heading(
+        output,
+        &format!(
+            "box {} – a machine of its own for a coding agent",
+            identity::VERSION
+        ),
+    );
+    heading(output, "This machine");
+    check(output, args)?;
+    heading(output, "The host");
+    let welcome = step(output, "looking for the host", |output| {
+        let client = host::reach(output, OtherBuild::Replace)?;
+        Ok((
+            format!("host runs, process {}", client.welcome.pid),
+            client.welcome,
+        ))
+    })?;
+    step(output, "preparing the default image", |output| {
+        let image = image::DEFAULT.to_owned();
+        let outcome = reach(output)?.ask(output, &Request::ImagePrepare { image })?;
+        let Outcome::Image(ready) = outcome else {
+            return Err(unexpected(&outcome));
+        };
+        Ok((format!("image `{}` is ready", ready.image), ()))
+    })?;
+    step(output, "preparing the demo agent", |output| {
+        reach(output)?.ask(
+            output,
+            &Request::AgentPrepare {
+                agent: DEMO.to_owned(),
+            },
+        )?;
+        Ok((
+            "the demo agent is ready (scripted, no model)".to_owned(),
+            (),
+        ))
+    })?;
+    heading(
+        output,
+        &format!("A first turn: agent `{DEMO}` in box `{DEMO}`"),
+    );
+    let began = Instant::now();
+    let transcript = run::transcript(output, Thoughts::Folded, Prompts::Shown);
+    let request = Run {
+        agent: DEMO.to_owned(),
+        prompt: run::DEMO_PROMPT.to_owned(),
+        name: Some(BoxName::parse(DEMO).map_err(|error| bad_name(&error))?),
+        repo: None,
+        allow_all: true,
+        image: None,
+        profile: welcome.defaults.profile,
+        net: welcome.defaults.net,
+        limits: welcome.defaults.limits,
+    };
+    let client = reach(output)?;
+    let code = run::follow(output, client, request, transcript)?;
+    if code != 0 {
+        output.note(&format!(
+            "the host runs, but the first turn ended with code {code}"
+        ));
+        output.note(&format!(
+            "hint: `box attach {DEMO}` shows it, `box up` tries again"
+        ));
+        return Ok(code);
+    }
+    done(output, "the turn is over", began);
+    say_what_is_next(output);
+    Ok(0)
+}
+
+fn reach(output: &mut Output) -> Result<Client, Complaint> {
+    host::reach(output, OtherBuild::Bear)
+}
+
+fn bad_name(error: &box_api::id::NameError) -> Complaint {
+    Problem::new(ProblemKind::Usage, "bad-name", error.to_string()).into()
+}
+
+/// Looks at everything before it complains about the first thing.
+fn check(output: &mut Output, args: &Args) -> Result<(), Complaint> {
+    let mut missing = Vec::new();
+    for check in checks::all() {
+        match check.verdict {
+            Verdict::Fine => mark(output, Ink::Green, "✓", &check.what),
+            Verdict::Less => mark(output, Ink::Yellow, "·", &check.what),
+            Verdict::Bad(complaint) => {
+                mark(output, Ink::Red, "✗", &check.what);
+                return Err(complaint);
+            }
+            Verdict::Missing(package) => {
+                mark(output, Ink::Yellow, "·", &check.what);
+                missing.push(package);
+            }
+        }
+    }
+    packages::install(output, &missing, args.yes.then_some(packages::Said::Yes))
+}
+
+/// Does one step and says how long it took.
+fn step<T>(
+    output: &mut Output,
+    name: &str,
+    act: impl FnOnce(&mut Output) -> Result<(String, T), Complaint>,
+) -> Result<T, Complaint> {
+    let began = Instant::now();
+    output.progress(name);
+    let (text, value) = act(output)?;
+    done(output, &text, began);
+    Ok(value)
+}
+
+fn done(output: &mut Output, text: &str, began: Instant) {
+    let took = output
+        .err_paint()
+        .with(Ink::Dim, &format!("({})", age::took(began.elapsed())));
+    mark(output, Ink::Green, "✓", &format!("{text} {took}"));
+}
+
+fn mark(output: &mut Output, ink: Ink, mark: &str, text: &str) {
+    let mark = output.err_paint().with(ink, mark);
+    output.note(&format!("  {mark} {text}"));
+}
+
+fn heading(output: &mut Output, text: &str) {
+    let text = output.err_paint().with(Ink::Bold, text);
+    output.note(&text);
+}
+
+fn say_what_is_next(output: &mut Output) {
+    let me = typed_name();
+    output.note("");
+    heading(output, "Next");
+    let lines = [
+        (
+            "credential add claude",
+            "lets boxes use your Claude account, and never shows it to them",
+        ),
+        (
+            "run claude \"fix the failing test\" --repo <URL>",
+            "gives it real work",
+        ),
+        ("shell demo", "looks around in the box"),
+    ];
+    let width = lines
+        .iter()
+        .map(|(line, _)| line.chars().count())
+        .max()
+        .unwrap_or(0);
+    for (line, why) in lines {
+        let why = output.err_paint().with(Ink::Dim, why);
+        output.note(&format!("  {me} {line:<width$}  {why}"));
+    }
+    output.note(&format!(
+        "The host stays up; `{me} serve --stop` stops it, `{me} stop all` stops the boxes."
+    ));
+}
+
+/// How this executable is called from here: `box` when the PATH leads to it, else its path.
+fn typed_name() -> String {
+    let identity = |path: &Path| {
+        std::fs::metadata(path)
+            .ok()
+            .map(|about| (about.dev(), about.ino()))
+    };
+    let own = identity(Path::new(OWN_EXECUTABLE));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
+        .map(|folder| folder.join("box"))
+        .find_map(|file| identity(&file));
+    if own.is_some() && found == own {
+        return "box".to_owned();
+    }
+    let Ok(whole) = std::env::current_exe() else {
+        return "box".to_owned();
+    };
+    let here = std::env::current_dir().unwrap_or_default();
+    match whole.strip_prefix(&here) {
+        Ok(below) => format!("./{}", below.display()),
+        Err(_) => whole.display().to_string(),
+    }
+}

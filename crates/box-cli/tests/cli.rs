@@ -1,0 +1,23 @@
+//! The `box` command against a host of the test's own: what is asked of it, what a person and a
+//! program read, and how it ends. Needs no root and no engine.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test starts programs, and one that cannot go on fails"
+)]
+
+mod cli {
+    mod attach;
+    mod exec;
+    mod fake_host;
+    mod greeting;
+    mod person;
+    mod print;
+    mod program;
+    mod run;
+    mod secret;
+    mod up;
+    mod wrong;
+}

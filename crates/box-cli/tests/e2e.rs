@@ -1,0 +1,31 @@
+//! End to end: the real `box`, real boxes, the real Claude Code, on an internet of the test's own.
+//!
+//! Each test is a process of its own (nextest) with its own host, data folder and internet. The
+//! default image and the agent's pack are made once a machine, by the product itself, and shared
+//! by hard links ([`e2e::seed`]).
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test starts programs, and one that cannot go on fails"
+)]
+
+mod e2e {
+    mod alone;
+    mod archive;
+    mod control;
+    mod credential;
+    mod drill;
+    mod host;
+    mod hostile;
+    mod leaks;
+    mod lost;
+    mod net;
+    mod program;
+    mod seed;
+    mod terminal;
+    mod turn;
+    mod wrong;
+}

@@ -1,0 +1,76 @@
+//! The default image and the agent's pack, made once a machine and shared by hard links.
+//!
+//! The product makes them itself, in the machine's own network, because it downloads packages.
+
+use super::leaks;
+use super::program::Program;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// A first image takes a bootstrap and some hundred megabytes of downloads.
+const MAKING_DEADLINE: Duration = Duration::from_mins(20);
+/// Folders of a data folder that are the same for every host.
+const SHARED: [&str; 2] = ["images", "agents"];
+
+/// Where the seed is: set by `cargo xtask test`, else below the target folder.
+pub(crate) fn folder() -> PathBuf {
+    let named = std::env::var_os("BOX_TEST_SEED").map(PathBuf::from);
+    named.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../test-seed"))
+}
+
+/// Makes the seed if it is not there. Call it before the thread enters a rig.
+pub(crate) fn ready() -> PathBuf {
+    let seed = folder();
+    fs::create_dir_all(&seed).unwrap();
+    let seed = seed.canonicalize().unwrap();
+    let lock = File::create(seed.join("test.lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    // One look a test run is enough; a run that is not nextest's looks every time.
+    let run = std::env::var("NEXTEST_RUN_ID").unwrap_or_default();
+    let mark = seed.join("test.run");
+    if run.is_empty() || fs::read_to_string(&mark).unwrap_or_default() != run {
+        make(&seed);
+        fs::write(&mark, run).unwrap();
+    }
+    seed
+}
+
+fn make(seed: &Path) {
+    let config = seed.join("config.toml");
+    if !config.exists() {
+        fs::write(&config, "").unwrap();
+    }
+    let product = |arguments: &[&str]| {
+        let mut program = Program::new(arguments);
+        program
+            .command
+            .env("BOX_DATA_DIR", seed)
+            .env("BOX_RUN_DIR", seed.join("run"))
+            .env("BOX_CONFIG", &config);
+        program.deadline(MAKING_DEADLINE).run()
+    };
+    let image = product(&["image", "prepare"]);
+    let agent = product(&["agent", "install", "claude"]);
+    let stopped = product(&["serve", "--stop"]);
+    leaks::end_egress(&seed.join("run"));
+    for said in [image, agent, stopped] {
+        said.assert_code(0);
+    }
+}
+
+/// Puts the seed's image and packs into a new data folder on the same file system.
+pub(crate) fn copy(seed: &Path, data: &Path) {
+    for name in SHARED {
+        let mut copy = Command::new("cp");
+        copy.arg("-al").arg(seed.join(name)).arg(data);
+        assert!(copy.status().unwrap().success(), "could not copy `{name}`");
+    }
+    // A lock is held by its inode: two hosts must not share one.
+    for folder in ["images", "images/refs", "agents"].map(|name| data.join(name)) {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let locks = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with("lock"));
+        locks.for_each(|lock| fs::remove_file(lock.path()).unwrap());
+    }
+}
