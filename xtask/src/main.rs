@@ -1,4 +1,4 @@
-//! House work, one file a verb: `cargo xtask test`.
+//! House work, one file a verb: `cargo xtask test`, `cargo xtask bench`, `cargo xtask security`.
 
 #![expect(
     clippy::print_stdout,
@@ -6,7 +6,9 @@
     reason = "a command line tool of the house"
 )]
 
+mod bench;
 mod run;
+mod security;
 mod test;
 
 use std::process::ExitCode;
@@ -15,7 +17,9 @@ const HELP: &str = "\
 House work.
 
   cargo xtask test [part]          set up what the tests need, then run them
-                                   parts: house unit
+                                   parts: house unit engines agents drill
+  cargo xtask bench <name> [--json] measure beside the named peers: start exec
+  cargo xtask security [--check]   run the drill and copy its table into SECURITY.md
 ";
 
 fn main() -> ExitCode {
@@ -24,6 +28,10 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test"] => test::all(),
         ["test", part] => test::part(part),
+        ["bench", name] => bench::run(name, bench::Form::Table),
+        ["bench", name, "--json"] => bench::run(name, bench::Form::Json),
+        ["security"] => security::write(),
+        ["security", "--check"] => security::check(),
         _ => {
             eprint!("{HELP}");
             return ExitCode::from(2);

@@ -46,6 +46,23 @@ pub(crate) fn finish(mut command: Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs it to its end and returns what it printed on its standard output.
+///
+/// # Errors
+/// When it cannot be started, ends with anything but 0 or prints something else than UTF-8.
+pub(crate) fn output(mut command: Command) -> Result<String> {
+    let line = line_of(&command);
+    println!("→ {line}");
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("could not start `{line}`"))?;
+    if !output.status.success() {
+        bail!("`{line}` ended with {}", output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{line}` did not print UTF-8"))
+}
+
 /// Whether a program is on the path.
 pub(crate) fn has(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| {

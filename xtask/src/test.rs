@@ -1,24 +1,82 @@
 //! `cargo xtask test [part]`: sets up what the tests need, then runs them.
 //!
-//! One list names every part; `all` runs them in order.
+//! One list names every part; `all` runs them in order. What a part needs it installs itself, and a
+//! part that cannot be set up fails: nothing is skipped.
 
 use crate::run::{self, command, finish};
 use anyhow::{Context as _, Result, bail};
+use std::path::PathBuf;
 
 /// One part of the test run.
 struct Part {
     name: &'static str,
+    needs: &'static [Package],
+    seed: Seed,
     run: fn() -> Result<()>,
 }
+
+/// A program and the Debian package it comes from.
+pub(crate) struct Package {
+    pub(crate) program: &'static str,
+    pub(crate) package: &'static str,
+}
+
+/// Whether the part starts real boxes, and so wants an image and an agent made beforehand.
+#[derive(PartialEq)]
+enum Seed {
+    NotNeeded,
+    ImageAndAgents,
+}
+
+const BOXES_NEED: &[Package] = &[
+    Package {
+        program: "ip",
+        package: "iproute2",
+    },
+    Package {
+        program: "mmdebstrap",
+        package: "mmdebstrap",
+    },
+    Package {
+        program: "git",
+        package: "git",
+    },
+    Package {
+        program: "busybox",
+        package: "busybox-static",
+    },
+];
 
 const PARTS: &[Part] = &[
     Part {
         name: "house",
+        needs: &[],
+        seed: Seed::NotNeeded,
         run: house,
     },
     Part {
         name: "unit",
+        needs: BOXES_NEED,
+        seed: Seed::NotNeeded,
         run: unit,
+    },
+    Part {
+        name: "engines",
+        needs: BOXES_NEED,
+        seed: Seed::NotNeeded,
+        run: engines,
+    },
+    Part {
+        name: "agents",
+        needs: BOXES_NEED,
+        seed: Seed::ImageAndAgents,
+        run: agents,
+    },
+    Part {
+        name: "drill",
+        needs: BOXES_NEED,
+        seed: Seed::ImageAndAgents,
+        run: drill,
     },
 ];
 
@@ -39,7 +97,35 @@ pub(crate) fn part(name: &str) -> Result<()> {
 
 fn run_part(part: &Part) -> Result<()> {
     println!("== {}", part.name);
+    install(part.needs)?;
+    if part.seed == Seed::ImageAndAgents {
+        make_seed()?;
+    }
     (part.run)().with_context(|| format!("part `{}`", part.name))
+}
+
+pub(crate) fn install(needs: &[Package]) -> Result<()> {
+    let missing: Vec<&str> = needs
+        .iter()
+        .filter(|need| !run::has(need.program))
+        .map(|need| need.package)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !rustix::process::geteuid().is_root() {
+        bail!(
+            "missing packages; run `sudo apt-get install {}`",
+            missing.join(" ")
+        );
+    }
+    println!("the tests need {}: installing", missing.join(", "));
+    run::run("apt-get", &["update", "--quiet"])?;
+    let mut arguments = vec!["install", "--quiet", "--yes", "--no-install-recommends"];
+    arguments.extend(missing);
+    let mut apt = command("apt-get", &arguments);
+    apt.env("DEBIAN_FRONTEND", "noninteractive");
+    finish(apt)
 }
 
 fn house() -> Result<()> {
@@ -56,20 +142,66 @@ fn house() -> Result<()> {
             "warnings",
         ],
     )?;
-    nextest(&["--package", "xtask"])
+    nextest("package(xtask)")
 }
 
 fn unit() -> Result<()> {
-    nextest(&["--workspace", "--exclude", "xtask"])
+    nextest("not (package(xtask) or binary(engine) or binary(downloads) or binary(e2e))")
 }
 
-fn nextest(arguments: &[&str]) -> Result<()> {
+fn engines() -> Result<()> {
+    nextest("binary(engine)")
+}
+
+fn agents() -> Result<()> {
+    nextest("binary(downloads) or (binary(e2e) and not test(drill_holds))")
+}
+
+fn drill() -> Result<()> {
+    nextest("binary(e2e) and test(drill_holds)")
+}
+
+/// Always over the whole workspace, so that every part runs the same build.
+fn nextest(filter: &str) -> Result<()> {
     if !run::has("cargo-nextest") {
         println!("cargo-nextest is missing: installing");
         run::run("cargo", &["install", "--locked", "cargo-nextest"])?;
     }
-    let mut words = vec!["nextest", "run", "--no-tests", "fail"];
-    words.extend(arguments);
-    let tests = command("cargo", &words);
+    let words = [
+        "nextest",
+        "run",
+        "--workspace",
+        "--no-tests",
+        "fail",
+        "-E",
+        filter,
+    ];
+    let mut tests = command("cargo", &words);
+    tests.env("BOX_TEST_SEED", seed_dir());
     finish(tests)
+}
+
+/// Where the image and the agents wait that every end-to-end test copies.
+pub(crate) fn seed_dir() -> PathBuf {
+    run::top().join("target").join("test-seed")
+}
+
+/// Made by the product itself, outside the tests' namespaces, since it downloads packages. In a
+/// process namespace of its own, so that host and way out end with the step that started them.
+pub(crate) fn make_seed() -> Result<()> {
+    run::run("cargo", &["build", "--package", "box-cli"])?;
+    let seed = seed_dir();
+    std::fs::create_dir_all(&seed)?;
+    std::fs::write(seed.join("config.toml"), "")?;
+    let program = run::top().join("target/debug/box");
+    let program = program.to_string_lossy();
+    for words in [&["image", "prepare"][..], &["agent", "install", "claude"]] {
+        let alone = ["--pid", "--fork", "--mount-proc", "--", &*program];
+        let mut step = command("unshare", &[&alone, words].concat());
+        step.env("BOX_DATA_DIR", &seed)
+            .env("BOX_RUN_DIR", seed.join("run"))
+            .env("BOX_CONFIG", seed.join("config.toml"));
+        finish(step)?;
+    }
+    Ok(())
 }

@@ -153,8 +153,23 @@ fn crates_depend_only_along_the_allowed_edges() {
             }
         }
     }
-    assert!(seen >= 2, "cargo metadata showed only {seen} crates");
+    assert!(seen >= 5, "cargo metadata showed only {seen} crates");
     assert_none(&offences, "edges between crates");
+}
+
+#[test]
+fn there_is_one_tls_provider() {
+    let lock = read(top().join("Cargo.lock"));
+    assert!(
+        lock.contains("name = \"ring\""),
+        "the provider we chose is gone from Cargo.lock"
+    );
+    for other in ["aws-lc-rs", "aws-lc-sys", "openssl-sys", "native-tls"] {
+        assert!(
+            !lock.contains(&format!("name = \"{other}\"")),
+            "{other} is in Cargo.lock"
+        );
+    }
 }
 
 #[test]
@@ -166,6 +181,18 @@ fn the_number_of_packages_grows_only_knowingly() {
         count <= LOCKED_PACKAGES_MAX,
         "{count} packages; raise the bar in a commit that says why"
     );
+}
+
+#[test]
+fn unsafe_code_lives_in_two_crates() {
+    let may = ["crates/box-runtime-native/", "crates/box-guest/"];
+    let offences: Vec<String> = tracked(".rs")
+        .into_iter()
+        .filter(|path| !may.iter().any(|room| path.starts_with(room)))
+        .filter(|path| read(top().join(path)).contains(&["unsafe", " {"].concat()))
+        .map(|path| path.display().to_string())
+        .collect();
+    assert_none(&offences, "unsafe code outside the launcher and the guest");
 }
 
 #[test]
@@ -271,4 +298,61 @@ fn parity_names_tests_that_exist() {
         ids.len()
     );
     assert_none(&offences, "docs/parity.md");
+}
+
+#[test]
+fn security_has_the_table_of_every_probe() {
+    let text = read(top().join("SECURITY.md"));
+    let probes: Vec<PathBuf> = tracked(".rs")
+        .into_iter()
+        .filter(|path| path.starts_with("drill/src/probes"))
+        .collect();
+    let names: Vec<String> = probes
+        .iter()
+        .filter_map(|path| {
+            let source = read(top().join(path));
+            let (_, rest) = source.split_once("    name: \"")?;
+            rest.split('"').next().map(str::to_owned)
+        })
+        .collect();
+    assert!(names.len() >= 25, "found only {} probes", names.len());
+    let offences: Vec<String> = names
+        .into_iter()
+        .filter(|name| {
+            let row = text
+                .lines()
+                .find(|line| line.starts_with(&format!("| `{name}` |")));
+            row.is_none_or(|row| !row.ends_with("| passed | held | held |"))
+        })
+        .collect();
+    assert_none(
+        &offences,
+        "run `cargo xtask security`: not held, or not in SECURITY.md",
+    );
+}
+
+#[test]
+fn architecture_names_tests_that_exist() {
+    let text = read(top().join("ARCHITECTURE.md"));
+    let known = test_names();
+    let invariants: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("- **Never**"))
+        .collect();
+    assert!(
+        invariants.len() >= 5,
+        "ARCHITECTURE.md lists its invariants as `- **Never** …`"
+    );
+    let offences: Vec<String> = invariants
+        .iter()
+        .filter(|line| {
+            !line
+                .split('`')
+                .skip(1)
+                .step_by(2)
+                .any(|name| known.contains(name))
+        })
+        .map(|line| (*line).to_owned())
+        .collect();
+    assert_none(&offences, "each invariant names the test that proves it");
 }
