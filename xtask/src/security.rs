@@ -46,7 +46,7 @@ pub(crate) fn check() -> Result<()> {
 }
 
 fn drill() -> Result<Vec<Report>> {
-    crate::test::make_seed()?;
+    crate::test::make_seed(crate::test::Build::Debug)?;
     let program = run::top().join("target/debug/box");
     let program = program.to_string_lossy();
     PROFILES

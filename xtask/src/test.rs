@@ -99,7 +99,7 @@ fn run_part(part: &Part) -> Result<()> {
     println!("== {}", part.name);
     install(part.needs)?;
     if part.seed == Seed::ImageAndAgents {
-        make_seed()?;
+        make_seed(Build::Debug)?;
     }
     (part.run)().with_context(|| format!("part `{}`", part.name))
 }
@@ -186,14 +186,32 @@ pub(crate) fn seed_dir() -> PathBuf {
     run::top().join("target").join("test-seed")
 }
 
+/// Which build of the product works.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Build {
+    Debug,
+    Release,
+}
+
+impl Build {
+    /// Builds the product and says where it is.
+    pub(crate) fn product(self) -> Result<PathBuf> {
+        let (words, folder): (&[&str], &str) = match self {
+            Self::Debug => (&["build", "--package", "box-cli"], "debug"),
+            Self::Release => (&["build", "--release", "--package", "box-cli"], "release"),
+        };
+        run::run("cargo", words)?;
+        Ok(run::top().join("target").join(folder).join("box"))
+    }
+}
+
 /// Made by the product itself, outside the tests' namespaces, since it downloads packages. In a
 /// process namespace of its own, so that host and way out end with the step that started them.
-pub(crate) fn make_seed() -> Result<()> {
-    run::run("cargo", &["build", "--package", "box-cli"])?;
+pub(crate) fn make_seed(build: Build) -> Result<()> {
+    let program = build.product()?;
     let seed = seed_dir();
     std::fs::create_dir_all(&seed)?;
     std::fs::write(seed.join("config.toml"), "")?;
-    let program = run::top().join("target/debug/box");
     let program = program.to_string_lossy();
     for words in [&["image", "prepare"][..], &["agent", "install", "claude"]] {
         let alone = ["--pid", "--fork", "--mount-proc", "--", &*program];

@@ -40,7 +40,7 @@ impl Host {
             dir,
             program: run::top().join("target/release/box"),
         };
-        run::finish(host.command(&["status"]))?;
+        run::finish(host.command(&["list"]))?;
         Ok(host)
     }
 

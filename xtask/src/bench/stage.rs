@@ -27,7 +27,7 @@ pub(crate) fn in_own_network<T>(bench: fn() -> Result<T>) -> Result<Option<T>> {
         return bench().map(Some);
     }
     crate::test::install(PEERS)?;
-    crate::test::make_seed()?;
+    crate::test::make_seed(crate::test::Build::Release)?;
     build()?;
     let again = std::env::current_exe().context("could not find this program")?;
     let status = Command::new("unshare")
@@ -71,10 +71,9 @@ const PEERS: &[crate::test::Package] = &[
     },
 ];
 
-/// The product and the launcher's own bench, optimised. The clock program is one of the static
+/// The launcher's own bench, optimised. The clock program is one of the static
 /// programs the launcher's build makes.
 fn build() -> Result<()> {
-    run::run("cargo", &["build", "--release", "--package", "box-cli"])?;
     run::run(
         "cargo",
         &[
