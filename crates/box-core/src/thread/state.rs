@@ -208,6 +208,8 @@ pub enum ThreadInput {
     Line(crate::acp::Incoming),
     /// A line that goes beyond its bound.
     LineTooLong,
+    /// The agent has printed more than one agent may.
+    TooMuchOutput,
     /// The agent's process is gone or could not be started. `why` is a sentence's end, such as
     /// `the agent ended with code 1`; `last_words` the end of its standard error.
     AgentGone {

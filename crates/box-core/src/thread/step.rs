@@ -41,6 +41,15 @@ struct Step<'a> {
     actions: Vec<Action>,
 }
 
+/// What one start of an agent may print. All of it is kept, so that nothing is lost, and this is
+/// what stands between an agent that talks without end and the host's disk.
+pub(super) const OUTPUT_BYTES_MAX: u64 = 1 << 30;
+
+/// The agent printed more than [`OUTPUT_BYTES_MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the agent printed more than {} MiB since it was started", OUTPUT_BYTES_MAX >> 20)]
+struct TooMuchOutput;
+
 impl ThreadState {
     /// Takes one input and says what is to be done.
     pub fn step(&mut self, input: ThreadInput, moment: Moment<'_>) -> Vec<Action> {
@@ -62,6 +71,7 @@ impl ThreadState {
             ThreadInput::Started => step.started(),
             ThreadInput::Line(message) => step.message(message),
             ThreadInput::LineTooLong => step.fail_agent(&crate::acp::LineTooLong.to_string()),
+            ThreadInput::TooMuchOutput => step.fail_agent(&TooMuchOutput.to_string()),
             ThreadInput::AgentGone { why, last_words } => step.agent_gone(&why, &last_words),
             ThreadInput::Reattached => step.reattached(),
             ThreadInput::Tick => step.tick(),

@@ -7,6 +7,7 @@ use crate::store::Durability;
 use crate::thread::batch::{After, Piece};
 use crate::thread::saved::Process;
 use crate::thread::state::ThreadInput;
+use crate::thread::step::OUTPUT_BYTES_MAX;
 use box_api::guest::Stream;
 use box_runtime::guest::{Event, GuestError};
 
@@ -51,6 +52,9 @@ impl Driver<'_> {
     }
 
     fn stdout(&mut self, offset: u64, bytes: &[u8]) {
+        if offset.saturating_add(bytes.len() as u64) > OUTPUT_BYTES_MAX {
+            return self.input(ThreadInput::TooMuchOutput);
+        }
         let mut rest = bytes;
         // A line may end the agent, and what it printed after that is nobody's.
         while self.link.is_some() {

@@ -873,6 +873,18 @@ fn a_line_too_long_ends_the_agent() {
 }
 
 #[test]
+fn an_agent_that_talks_without_end_is_ended() {
+    let mut stage = Stage::running();
+    assert_eq!(
+        stage.step(ThreadInput::TooMuchOutput),
+        [
+            "kill 1",
+            r#"5 {"kind":"turn_ended","outcome":"failed","note":"the agent printed more than 1024 MiB since it was started"}"#
+        ]
+    );
+}
+
+#[test]
 fn a_usage_limit_parks_the_thread_and_what_waits() {
     let mut stage = Stage::running();
     stage.prompt("later");
