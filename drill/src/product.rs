@@ -186,10 +186,7 @@ impl Stage for Product {
 
 impl Drop for Product {
     fn drop(&mut self) {
-        for words in [
-            &["rm", "all", "--force", "--now"][..],
-            &["serve", "--stop"][..],
-        ] {
+        for words in [&["rm", "all", "--force"][..], &["serve", "--stop"][..]] {
             // Best effort: what cannot be stopped politely is ended below.
             drop(finish(self.command(words), &[], SET_UP_TIME_MAX));
         }

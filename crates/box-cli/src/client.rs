@@ -34,11 +34,18 @@ impl AsFd for Client {
 impl Client {
     pub(crate) fn greet(stream: UnixStream) -> Result<Self, WireError> {
         let mut wire = Wire::new(stream);
-        wire.send(&Hello {
+        let sent = wire.send(&Hello {
             build: identity::build(),
             protocol: PROTOCOL,
-        })?;
-        let frame = wire.receive(Some(Instant::now() + GREETING_DEADLINE))?;
+        });
+        // A host that turns us away says so and hangs up without listening.
+        let deadline = Some(Instant::now() + GREETING_DEADLINE);
+        let frame = wire
+            .receive(deadline)
+            .or_else(|error| sent.and(Err(error)))?;
+        if let Ok(Reply::Problem(problem)) = serde_json::from_slice(&frame) {
+            return Err(WireError::TurnedAway(Box::new(problem)));
+        }
         let welcome = serde_json::from_slice(&frame).map_err(WireError::Garbled)?;
         Ok(Self { wire, welcome })
     }

@@ -153,6 +153,9 @@ impl Pump {
                 flow.advance();
             }
         }
+        if let Some(errno) = self.flows.iter().find_map(Flow::lost) {
+            return Err(could_not("write what the command printed", errno));
+        }
         self.flows.retain(|flow| !flow.is_over());
         if woken.news {
             self.hear()?;

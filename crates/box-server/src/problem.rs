@@ -187,6 +187,7 @@ pub(crate) fn create(error: CreateError) -> Problem {
             told(Refused, "too-many-boxes", &error).hinted("remove a box with `box rm <name>`")
         }
         CreateError::TooManyEntries(_) => told(Usage, "too-many-entries", &error),
+        CreateError::TooSmall(_) => told(Usage, "limit-too-small", &error),
         CreateError::Allow(_) => {
             told(Usage, "bad-entry", &error).hinted("entries are `host`, `*.host` or `host:port`")
         }

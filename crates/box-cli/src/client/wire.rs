@@ -1,6 +1,7 @@
 //! Frames of the control socket: `u32` little-endian length, then JSON. Reading is always
 //! `recvmsg(2)`, because descriptors may come beside any byte.
 
+use box_api::Problem;
 use box_api::control::FRAME_BYTES_MAX;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -37,6 +38,8 @@ pub(crate) enum WireError {
     Descriptors,
     #[error("the host sent something this `box` does not understand")]
     Garbled(#[source] serde_json::Error),
+    #[error("the host turned us away")]
+    TurnedAway(#[source] Box<Problem>),
     #[error("could not write the request as JSON")]
     Unsayable(#[source] serde_json::Error),
     #[error("the connection to the host failed")]

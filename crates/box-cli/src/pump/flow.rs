@@ -39,6 +39,8 @@ pub(super) struct Flow {
     written: usize,
     write_bytes_max: usize,
     over: bool,
+    /// Why our side could not take what came, unless its reader left.
+    lost: Option<Errno>,
 }
 
 impl Flow {
@@ -56,7 +58,12 @@ impl Flow {
                 WHOLE_WRITE_BYTES
             },
             over: false,
+            lost: None,
         }
+    }
+
+    pub(super) fn lost(&self) -> Option<Errno> {
+        self.lost
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -135,7 +142,9 @@ impl Flow {
             Ok(sent) => self.written += sent,
             Err(Errno::AGAIN | Errno::INTR) => {}
             // Nobody reads any more: closing our side tells the writer.
-            Err(_) => {
+            Err(errno) => {
+                let ours = matches!(self.sink, End::Stdout | End::Stderr);
+                self.lost = Some(errno).filter(|errno| ours && *errno != Errno::PIPE);
                 self.over = true;
                 self.written = self.buffer.len();
             }

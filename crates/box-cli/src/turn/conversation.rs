@@ -399,8 +399,11 @@ impl Conversation {
     fn say_how_to_return(&mut self) {
         let name = self.shown_name();
         let note = match self.turn {
-            Turn::Running | Turn::Cancelling => {
+            Turn::Running => {
                 format!("the turn goes on; `box attach {name}` takes it up again")
+            }
+            Turn::Cancelling => {
+                format!("left while the turn is being cancelled; `box attach {name}` shows its end")
             }
             Turn::NotBegun if self.purpose == Purpose::Run => {
                 "left before the turn began; `box list` shows what was made".to_owned()

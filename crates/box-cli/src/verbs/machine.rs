@@ -64,6 +64,22 @@ impl From<ProfileName> for Profile {
 }
 
 impl Args {
+    /// Whether the machine was described at all.
+    pub(super) fn says_something(&self) -> bool {
+        let Self {
+            image,
+            profile,
+            net,
+            cpus,
+            memory,
+            disk,
+            pids,
+        } = self;
+        let words = image.is_some() || profile.is_some() || net.is_some();
+        let numbers = cpus.is_some() || memory.is_some() || disk.is_some() || pids.is_some();
+        words || numbers
+    }
+
     /// # Errors
     /// An image file that is not there.
     pub(super) fn with(self, defaults: Defaults) -> Result<Machine, Complaint> {

@@ -1,6 +1,7 @@
 //! `box run`: one prompt to an agent in a box, followed to its end.
 
 use super::{Ended, Print, machine};
+use crate::client::unexpected;
 use crate::complaint::Complaint;
 use crate::host::{self, OtherBuild};
 use crate::output::{Format, Output, is_dumb};
@@ -8,7 +9,7 @@ use crate::transcript::{Look, Prompts, Thoughts, Transcript};
 use crate::turn;
 use crate::turn::conversation::Conversation;
 use crate::turn::moves::Answers;
-use box_api::control::{Request, Run};
+use box_api::control::{Outcome, Request, Run};
 use box_api::{BoxName, Owner};
 use rustix::termios::tcgetwinsize;
 use std::io::{IsTerminal as _, Read, stdin, stdout};
@@ -26,7 +27,7 @@ pub(super) const DEMO_PROMPT: &str = "Show me what a box can do.";
     box run claude \"fix the failing test\" --repo https://github.com/me/project\n  \
     box run claude --file task.md --name project --allow-all\n  \
     git diff | box run claude - --name review\n\n\
-    Ctrl-C cancels the turn, a second one leaves it running (`box attach` takes it up).\n\
+    Ctrl-C cancels the turn, a second one leaves without waiting (`box attach` takes it up).\n\
     Exit codes: 0 done, 1 failed, 2 asked wrong, 3 refused, 4 cancelled, 5 parked at a usage limit,\n\
     6 waits for a person, 7 stopped short, 125 engine.")]
 pub(super) struct Args {
@@ -60,6 +61,9 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Ended {
     let mut output = args.print.output();
     let prompt = prompt(&args)?;
+    if let (Some(name), true) = (&args.name, args.machine.says_something()) {
+        refuse_made(&mut output, name)?;
+    }
     let client = host::reach(&mut output, OtherBuild::Bear)?;
     let machine = args.machine.with(client.welcome.defaults)?;
     let request = Run {
@@ -80,6 +84,22 @@ pub(super) fn run(args: Args) -> Ended {
     };
     let transcript = transcript(&output, thoughts, Prompts::Hidden);
     follow(&mut output, client, request, transcript)
+}
+
+/// A box that is there is what it is: options that describe another must not be lost in silence.
+fn refuse_made(output: &mut Output, name: &BoxName) -> Result<(), Complaint> {
+    let client = host::reach(output, OtherBuild::Bear)?;
+    let boxes = client.ask(output, &Request::List)?;
+    let Outcome::Boxes { boxes } = boxes else {
+        return Err(unexpected(&boxes));
+    };
+    if boxes.iter().all(|made| made.name != *name) {
+        return Ok(());
+    }
+    let title = format!("there is a box `{name}` already, and what it is like was said then");
+    Err(Complaint::usage("box-made", title).hinted(format!(
+        "leave out the options of the machine, or remove it first: `box rm {name}`"
+    )))
 }
 
 /// Asks for a turn and shows it to its end.

@@ -318,3 +318,26 @@ fn a_shell_is_bash_or_sh_with_a_terminal_only_where_there_is_one() {
     });
     assert_eq!(Person::at(&host.program(&["shell", "demo"])).finish(), 0);
 }
+
+#[test]
+fn output_that_cannot_be_kept_is_told() {
+    let host = FakeHost::new();
+    host.on(request(&["true"]), |talk| {
+        let mut command = command(talk);
+        command.output.write_all(b"hello\n").unwrap();
+        talk.is_left();
+    });
+    let here = host.program(&["exec", "demo", "--", "true"]).command;
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .args(["-c", "exec \"$0\" \"$@\" >/dev/full"])
+        .arg(here.get_program())
+        .args(here.get_args());
+    for (name, value) in here.get_envs() {
+        shell.env(name, value.unwrap());
+    }
+    let said = shell.output().unwrap();
+    assert_eq!(said.status.code(), Some(125));
+    let told = String::from_utf8(said.stderr).unwrap();
+    assert!(told.contains("No space left on device"), "{told}");
+}

@@ -130,3 +130,25 @@ fn a_run_folder_others_can_write_to_is_not_trusted() {
     hint: remove the folder, or set `BOX_RUN_DIR` to one of your own
     ");
 }
+
+#[test]
+fn a_host_that_turns_us_away_is_heard() {
+    use std::io::Write as _;
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("control.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    // It does not even listen to the greeting.
+    let host = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let reply = br#"{"reply":"problem","type":"foreign-user","kind":"refused","title":"this host serves others"}"#;
+        let length = u32::try_from(reply.len()).unwrap().to_le_bytes();
+        stream.write_all(&length).unwrap();
+        stream.write_all(reply).unwrap();
+    });
+    let mut program = super::program::Program::new(&["list"]);
+    program.command.env("BOX_RUN_DIR", folder.path());
+    let said = program.run();
+    said.assert_code(3);
+    assert_eq!(said.err, "error: this host serves others\n");
+    host.join().unwrap();
+}

@@ -12,7 +12,7 @@ fn minutes_ago(minutes: i64) -> i64 {
     i64::try_from(now.as_millis()).unwrap() - minutes * 60_000 - 1_000
 }
 
-fn info(name: &str, state: &str) -> Value {
+pub(crate) fn info(name: &str, state: &str) -> Value {
     json!({
         "id": "aaaaaaaaaaaaaaaa", "name": name, "title": null, "owner": "uid:0", "state": state,
         "runtime": "native", "image": "default", "profile": "locked", "net": "balanced",
@@ -447,7 +447,7 @@ fn help_lists_every_verb() {
       box run claude --file task.md --name project --allow-all
       git diff | box run claude - --name review
 
-    Ctrl-C cancels the turn, a second one leaves it running (`box attach` takes it up).
+    Ctrl-C cancels the turn, a second one leaves without waiting (`box attach` takes it up).
     Exit codes: 0 done, 1 failed, 2 asked wrong, 3 refused, 4 cancelled, 5 parked at a usage limit,
     6 waits for a person, 7 stopped short, 125 engine.
     "#);

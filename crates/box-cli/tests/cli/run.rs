@@ -285,7 +285,7 @@ fn the_second_interrupt_leaves_it_running() {
     --- err
     box `demo`
     cancelling the turn; Ctrl-C again leaves without waiting
-    the turn goes on; `box attach demo` takes it up again
+    left while the turn is being cancelled; `box attach demo` shows its end
     ");
 }
 
@@ -455,4 +455,34 @@ fn a_reader_that_goes_away_leaves_the_turn_alone() {
         .stdin(std::process::Stdio::null())
         .stdout(writer);
     assert_eq!(program.command.output().unwrap().status.code(), Some(141));
+}
+
+#[test]
+fn a_machine_that_is_there_is_not_described_again() {
+    let asked = ["run", "claude", "go", "--name", "demo", "--net", "locked"];
+    let host = FakeHost::new();
+    let there = super::print::info("demo", "running");
+    host.done(
+        json!({"verb": "list"}),
+        json!({"result": "boxes", "boxes": [there]}),
+    );
+    let said = host.run(&asked);
+    said.assert_code(2);
+    insta::assert_snapshot!(said.err, @r"
+    error: there is a box `demo` already, and what it is like was said then
+    hint: leave out the options of the machine, or remove it first: `box rm demo`
+    ");
+    // The control: a name that is free.
+    let host = FakeHost::new();
+    host.done(
+        json!({"verb": "list"}),
+        json!({"result": "boxes", "boxes": []}),
+    );
+    let mut wanted = request("go");
+    wanted["net"] = json!("locked");
+    host.on(wanted, |talk| {
+        talk.begin("demo");
+        talk.end(2, "done", None);
+    });
+    host.run(&asked).assert_code(0);
 }

@@ -3,6 +3,7 @@
 use super::program::Program;
 use super::seed;
 use box_drill::{Control, Outcome, Report};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Some thirty probes, each of which runs programs in boxes.
@@ -29,6 +30,7 @@ fn every_claim_holds(profile: &str) {
         profile,
         "--json",
     ];
+    let before = guests();
     let mut drill = Program::other("unshare", &words);
     drill
         .command
@@ -45,4 +47,17 @@ fn every_claim_holds(profile: &str) {
         assert!(holds, "{}: {:?}", probe.name, probe);
     }
     said.assert_code(0);
+    let left: Vec<u32> = guests().difference(&before).copied().collect();
+    assert_eq!(left, [0u32; 0], "boxes the drill left running");
+}
+
+/// Every box of this machine, by its process 1.
+fn guests() -> BTreeSet<u32> {
+    let numbers = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &u32| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+        name.is_ok_and(|name| name.trim_end() == "box-guest")
+    })
+    .collect()
 }

@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::lifecycle::{files, spec_of};
 use crate::store::{Durability, StoreError};
 use box_api::BoxName;
-use box_api::control::{BoxState, NewBox};
+use box_api::control::{BoxState, Limits, NewBox};
 use box_api::egress::{HostPattern, HostPatternError};
 use box_runtime::{Progress, RuntimeError};
 use std::sync::Arc;
@@ -26,6 +26,8 @@ pub enum CreateError {
     Full,
     #[error("a box can have {ALLOW_ENTRIES_MAX} entries of its own, not {0}")]
     TooManyEntries(usize),
+    #[error("a box cannot live with less than {0}")]
+    TooSmall(&'static str),
     #[error("could not use an entry of the box's list")]
     Allow(#[from] HostPatternError),
     #[error("could not get the image `{image}` ready")]
@@ -76,6 +78,7 @@ async fn recipe(
     progress: &dyn Progress,
 ) -> Result<BoxRecord, CreateError> {
     check_entries(&asked.allow)?;
+    check_limits(&asked.limits)?;
     refuse_taken(host, caller, &asked.name).await?;
     let start_it = asked.start;
     let record = planned(host, caller, asked, progress).await?;
@@ -98,6 +101,21 @@ fn check_entries(allow: &[String]) -> Result<(), CreateError> {
     allow
         .iter()
         .try_for_each(|entry| Ok(HostPattern::parse(entry).map(drop)?))
+}
+
+/// Below these a box does not start, or nothing runs in it.
+fn check_limits(limits: &Limits) -> Result<(), CreateError> {
+    let least = [
+        (limits.memory_bytes >= 16 << 20, "16 MiB of memory"),
+        (limits.pids >= 8, "8 processes"),
+        (limits.cpu_milli >= 10, "a hundredth of a CPU"),
+        (limits.tmp_bytes >= 1 << 20, "1 MiB of /tmp"),
+        (limits.open_files >= 64, "64 open files"),
+    ];
+    match least.iter().find(|(enough, _)| !enough) {
+        Some((_, least)) => Err(CreateError::TooSmall(least)),
+        None => Ok(()),
+    }
 }
 
 /// Early, so that nobody waits for an image in vain; the row's own check is the one that counts.

@@ -85,6 +85,12 @@ async fn wrong_wishes_are_refused_and_leave_nothing() {
         ..new_box("a")
     };
     assert!(matches!(create(entry).await, Err(CreateError::Allow(_))));
+    let mut tiny = new_box("a");
+    tiny.limits.memory_bytes = 1 << 10;
+    assert!(matches!(
+        create(tiny).await,
+        Err(CreateError::TooSmall("16 MiB of memory"))
+    ));
     rig.runtime.fail(Step::Create).await;
     assert!(matches!(
         create(new_box("a")).await,

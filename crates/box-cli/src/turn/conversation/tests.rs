@@ -263,7 +263,7 @@ fn the_first_interrupt_cancels_and_the_second_leaves() {
     let second = conversation.step(Input::Interrupt);
     assert_eq!(
         notes(&second),
-        ["the turn goes on; `box attach demo` takes it up again"]
+        ["left while the turn is being cancelled; `box attach demo` shows its end"]
     );
     assert_eq!(second.last(), Some(&Action::Finish(130)));
 }
