@@ -6,11 +6,14 @@ use crate::internet::{self, Internet};
 use crate::network;
 use crate::stage::{Facts, Place, Ran, Stage, StageError};
 use box_api::control::{BoxInfo, Limits, Profile, Status};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -22,8 +25,6 @@ const ASKED: &str = "asked";
 const ROOTS: &str = "roots.pem";
 const SET_UP_TIME_MAX: Duration = Duration::from_mins(2);
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
-/// How often a running command is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Small, so that a probe runs into each in a moment.
 const LIMITS: Limits = Limits {
@@ -192,7 +193,7 @@ impl Drop for Product {
         }
         // The way out outlives its host on purpose; here nothing may stay.
         while let Some(pid) = find_egress() {
-            let killed = rustix::process::Pid::from_raw(pid.cast_signed())
+            let killed = Pid::from_raw(pid.cast_signed())
                 .map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
             if !matches!(killed, Some(Ok(()))) {
                 break;
@@ -329,16 +330,7 @@ fn finish(mut command: Command, input: &[u8], time_max: Duration) -> std::io::Re
         .stderr
         .take()
         .map(|stream| std::thread::spawn(|| read_all(stream)));
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if start.elapsed() > time_max {
-            child.kill()?;
-            break child.wait()?;
-        }
-        std::thread::sleep(LOOK_EVERY);
-    };
+    let status = wait(&mut child, start + time_max)?;
     let took = start.elapsed();
     let text = |reader: Option<std::thread::JoinHandle<String>>| {
         reader
@@ -352,6 +344,27 @@ fn finish(mut command: Command, input: &[u8], time_max: Duration) -> std::io::Re
         stderr: text(stderr),
         took,
     })
+}
+
+/// Waits for its end; one that has not ended by then is killed.
+fn wait(child: &mut Child, deadline: Instant) -> std::io::Result<ExitStatus> {
+    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&left)) {
+            Ok(0) => {
+                child.kill()?;
+                return child.wait();
+            }
+            Ok(_) => return child.wait(),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
 }
 
 fn read_all(stream: impl std::io::Read) -> String {

@@ -38,20 +38,26 @@ impl Client {
             build: identity::build(),
             protocol: PROTOCOL,
         });
-        // A host that turns us away says so and hangs up without listening.
-        let deadline = Some(Instant::now() + GREETING_DEADLINE);
+        // A host that turns us away greets and hangs up without listening.
         let frame = wire
-            .receive(deadline)
+            .receive(Some(Instant::now() + GREETING_DEADLINE))
             .or_else(|error| sent.and(Err(error)))?;
-        if let Ok(Reply::Problem(problem)) = serde_json::from_slice(&frame) {
-            return Err(WireError::TurnedAway(Box::new(problem)));
-        }
         let welcome = serde_json::from_slice(&frame).map_err(WireError::Garbled)?;
         Ok(Self { wire, welcome })
     }
 
     pub(crate) fn request(&mut self, request: &Request) -> Result<(), WireError> {
-        self.wire.send(request)
+        self.wire
+            .send(request)
+            .map_err(|error| self.last_words(error))
+    }
+
+    /// A host that turns us away says why before it hangs up; that is still to be read.
+    fn last_words(&mut self, error: WireError) -> WireError {
+        match self.next(Some(Instant::now() + GREETING_DEADLINE)) {
+            Ok(Reply::Problem(problem)) => WireError::TurnedAway(Box::new(problem)),
+            _ => error,
+        }
     }
 
     pub(crate) fn say(&mut self, message: &ClientMessage) -> Result<(), WireError> {
@@ -108,6 +114,9 @@ impl Client {
 
 impl From<WireError> for Complaint {
     fn from(error: WireError) -> Self {
+        if let WireError::TurnedAway(problem) = error {
+            return (*problem).into();
+        }
         let cause = std::error::Error::source(&error).map(ToString::to_string);
         let gone = error.is_gone();
         let complaint = Self::engine("host-lost", error.to_string());

@@ -7,7 +7,6 @@ pub(crate) mod launch;
 pub(crate) mod replace;
 
 use crate::client::Client;
-use crate::client::wire::WireError;
 use crate::complaint::Complaint;
 use crate::identity;
 use crate::output::{Ink, Output};
@@ -115,7 +114,6 @@ fn connect(socket: &Path) -> Result<Option<Client>, Complaint> {
                 Ok(client) => Ok(Some(client)),
                 // It was ending as we came.
                 Err(error) if error.is_gone() => Ok(None),
-                Err(WireError::TurnedAway(problem)) => Err((*problem).into()),
                 Err(error) => Err(could_not().caused_by(error)),
             }
         }

@@ -1,8 +1,11 @@
 //! The host is found, and its build and protocol are looked at before anything is asked.
 
 use super::fake_host::{Face, FakeHost};
+use super::program::Program;
 use box_api::PROTOCOL;
+use box_api::control::{Defaults, Welcome};
 use serde_json::json;
+use std::os::unix::net::UnixListener;
 
 fn face() -> Face {
     Face {
@@ -135,20 +138,37 @@ fn a_run_folder_others_can_write_to_is_not_trusted() {
 fn a_host_that_turns_us_away_is_heard() {
     use std::io::Write as _;
     let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("control.sock");
-    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    // It does not even listen to the greeting.
+    let listener = UnixListener::bind(folder.path().join("control.sock")).unwrap();
+    // As the real door does to another user: it greets, says why, and hangs up without listening.
     let host = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let reply = br#"{"reply":"problem","type":"foreign-user","kind":"refused","title":"this host serves others"}"#;
-        let length = u32::try_from(reply.len()).unwrap().to_le_bytes();
-        stream.write_all(&length).unwrap();
-        stream.write_all(reply).unwrap();
+        let welcome = serde_json::to_vec(&Welcome {
+            build: "another".to_owned(),
+            protocol: PROTOCOL,
+            pid: 1,
+            data_dir: "/data".to_owned(),
+            started_at_ms: 0,
+            defaults: Defaults::default(),
+        });
+        let problem = json!({
+            "reply": "problem", "type": "foreign-user", "kind": "refused",
+            "title": "this host serves others",
+        });
+        for frame in [welcome.unwrap(), problem.to_string().into_bytes()] {
+            let length = u32::try_from(frame.len()).unwrap().to_le_bytes();
+            stream
+                .write_all(&[&length, frame.as_slice()].concat())
+                .unwrap();
+        }
     });
-    let mut program = super::program::Program::new(&["list"]);
+    let mut program = Program::new(&["list"]);
     program.command.env("BOX_RUN_DIR", folder.path());
     let said = program.run();
     said.assert_code(3);
-    assert_eq!(said.err, "error: this host serves others\n");
+    assert!(
+        said.err.ends_with("error: this host serves others\n"),
+        "{}",
+        said.err
+    );
     host.join().unwrap();
 }
