@@ -11,9 +11,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PROGRAMS: [&str; 3] = ["box-guest", "box-demo-agent", "box-probe"];
+const PROGRAMS: [&str; 4] = ["box-guest", "box-demo-agent", "box-probe", "box-tool"];
 /// What their code is made from; cargo looks again when one of these changed.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 8] = [
+    "crates/box-copy/src",
+    "crates/box-copy/Cargo.toml",
     "crates/box-guest/src",
     "crates/box-guest/Cargo.toml",
     "crates/box-api/src",
@@ -70,7 +72,7 @@ fn build(top: &Path, target: &str, folder: &Path) {
         ])
         .arg("--target-dir")
         .arg(folder)
-        .env("RUSTFLAGS", "-Ctarget-feature=+crt-static");
+        .env_remove("RUSTFLAGS");
     for program in PROGRAMS {
         cargo.args(["--bin", program]);
     }
@@ -80,6 +82,7 @@ fn build(top: &Path, target: &str, folder: &Path) {
     for name in NOT_HANDED_DOWN {
         cargo.env_remove(name);
     }
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(top, folder));
     let status = cargo
         .status()
         .unwrap_or_else(|error| panic!("run cargo: {error}"));
@@ -87,6 +90,21 @@ fn build(top: &Path, target: &str, folder: &Path) {
         status.success(),
         "the static programs of crates/box-guest do not build: {status}"
     );
+}
+
+/// Without the paths of this machine, so that the same programs come out everywhere. The longer path
+/// after the shorter: the last that fits counts.
+fn flags(top: &Path, folder: &Path) -> String {
+    let home = env::var("HOME").unwrap_or_default();
+    let cargo = env::var("CARGO_HOME").unwrap_or_else(|_| format!("{home}/.cargo"));
+    let top = top.canonicalize().unwrap_or_else(|_| top.to_owned());
+    [
+        "-Ctarget-feature=+crt-static".to_owned(),
+        format!("--remap-path-prefix={cargo}=/cargo"),
+        format!("--remap-path-prefix={}=/box", top.display()),
+        format!("--remap-path-prefix={}=/box/target", folder.display()),
+    ]
+    .join("\u{1f}")
 }
 
 fn embed(built: &Path, to: &Path) {

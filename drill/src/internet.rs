@@ -8,6 +8,8 @@ use crate::network;
 use std::fs::File;
 use std::io;
 use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -18,9 +20,20 @@ pub(crate) const ALLOWED_NAME: &str = "allowed.example";
 pub(crate) const REFUSED_NAME: &str = "refused.example";
 /// The one host a Claude credential belongs to.
 pub(crate) const CREDENTIAL_NAME: &str = "api.anthropic.com";
+/// Names the boxes may reach whose owner points them at what nobody may: the machine, its loopback,
+/// a cloud's metadata, the machine in the clothes of IPv6.
+pub(crate) const INWARD_NAMES: [&str; 4] = [
+    "machine.example",
+    "loopback.example",
+    "metadata.example",
+    "mapped.example",
+];
 
 /// Where the machine itself listens, as something a box must not reach.
-const MACHINE_PORT: u16 = 7777;
+const MACHINE_PORTS: [u16; 2] = [80, 7777];
+const LOOPBACK_PORT: u16 = 7778;
+/// A socket of the machine without a file; in the drill's network, so it is this drill's alone.
+pub(crate) const ABSTRACT_NAME: &str = "box-drill-machine";
 const SET_UP_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// It runs until the process ends.
@@ -30,13 +43,12 @@ pub(crate) struct Internet {
 }
 
 impl Internet {
-    /// Puts the calling thread on the machine's side and the internet behind it. Names asked for are
-    /// written to `asked`, a line each.
+    /// Puts an internet behind the calling thread, which is on the machine's side. Names asked for
+    /// are written to `asked`, a line each.
     ///
     /// # Errors
-    /// Without root, without `ip`, or when a port cannot be bound.
+    /// Without `ip`, or when a port cannot be bound.
     pub(crate) fn start(credential: &str, asked: File) -> io::Result<Self> {
-        network::enter_machine_side()?;
         let machine = rustix::thread::gettid();
         let (authority_pem, authority) = Authority::new().map_err(io::Error::other)?;
         let credential: Arc<str> = format!("Bearer {credential}").into();
@@ -57,10 +69,27 @@ impl Internet {
             .recv_timeout(SET_UP_TIME_MAX)
             .map_err(io::Error::other)??;
         network::cable_machine_side()?;
-        let neighbourly = TcpListener::bind((network::HOST_V4, MACHINE_PORT))?;
-        thread::spawn(move || web::serve_plain(&neighbourly));
+        serve_on_the_machine()?;
         Ok(Self { authority_pem })
     }
+}
+
+/// What runs on a machine beside boxes, and is none of their business.
+fn serve_on_the_machine() -> io::Result<()> {
+    let mut listeners = Vec::new();
+    for port in MACHINE_PORTS {
+        listeners.push(TcpListener::bind((network::HOST_V4, port))?);
+    }
+    for loopback in ["127.0.0.1", "::1"] {
+        listeners.push(TcpListener::bind((loopback, LOOPBACK_PORT))?);
+    }
+    for listener in listeners {
+        thread::spawn(move || web::serve_plain(&listener));
+    }
+    let address = SocketAddr::from_abstract_name(ABSTRACT_NAME)?;
+    let listener = UnixListener::bind_addr(&address)?;
+    thread::spawn(move || listener.incoming().for_each(drop));
+    Ok(())
 }
 
 fn tell(told: &SyncSender<io::Result<()>>, ready: io::Result<()>) {

@@ -5,7 +5,10 @@
 //! boxes through [`Stage`] alone; who builds one decides which engine is attacked.
 
 mod answer;
+mod command;
+mod deployment;
 mod internet;
+mod mounts;
 mod network;
 mod probes;
 mod product;
@@ -13,6 +16,7 @@ mod report;
 mod stage;
 
 pub use answer::Answer;
+pub use mounts::mounts_below;
 pub use product::{Options, Product};
 pub use report::{Attempt, Control, Finding, Outcome, ProbeReport, Report};
 pub use stage::{Facts, Internet, Place, Ran, Stage, StageError};
@@ -34,26 +38,35 @@ pub fn probes() -> &'static [Probe] {
     probes::ALL
 }
 
+/// The drill was told to end before it was through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the drill was stopped before it was through")]
+pub struct Stopped;
+
 /// Runs every probe, telling `watch` before each.
-pub fn run(stage: &dyn Stage, watch: &mut dyn FnMut(&Probe)) -> Report {
-    let probes = probes()
-        .iter()
-        .map(|probe| {
-            watch(probe);
-            // A probe that could not be carried out has shown nothing: that is a failed control.
-            let finding = (probe.attempt)(stage)
-                .unwrap_or_else(|error| Finding::inconclusive(error.to_string()));
-            ProbeReport::new(probe, finding)
-        })
-        .collect();
+///
+/// # Errors
+/// [`Stopped`] once the stage says so.
+pub fn run(stage: &dyn Stage, watch: &mut dyn FnMut(&Probe)) -> Result<Report, Stopped> {
+    let mut reports = Vec::with_capacity(probes().len());
+    for probe in probes() {
+        watch(probe);
+        // A probe that could not be carried out has shown nothing: that is a failed control.
+        let finding =
+            (probe.attempt)(stage).unwrap_or_else(|error| Finding::inconclusive(error.to_string()));
+        if stage.is_stopped() {
+            return Err(Stopped);
+        }
+        reports.push(ProbeReport::new(probe, finding));
+    }
     let facts = stage.facts();
     let profile = match facts.profile {
         Profile::Locked => "locked",
         Profile::Root => "root",
     };
-    Report {
+    Ok(Report {
         engine: facts.engine.clone(),
         profile: profile.to_owned(),
-        probes,
-    }
+        probes: reports,
+    })
 }

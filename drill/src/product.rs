@@ -2,20 +2,20 @@
 //!
 //! Boxes are driven through the `box` program itself, so what is attacked is what a person gets.
 
+use crate::command::{self, Leash};
+use crate::deployment::{Deployment, VERB_TIME_MAX};
 use crate::internet::{self, Internet};
 use crate::network;
 use crate::stage::{Facts, Place, Ran, Stage, StageError};
 use box_api::control::{BoxInfo, Limits, Profile, Status};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
-use tempfile::TempDir;
+use std::process::Command;
+use std::time::Duration;
 
 const TARGET: &str = "target";
 const SIBLING: &str = "sibling";
@@ -23,8 +23,8 @@ const PROGRAM_INSIDE: &str = "/opt/box/bin/box-probe";
 /// Names the internet's name server was asked for, a line each.
 const ASKED: &str = "asked";
 const ROOTS: &str = "roots.pem";
-const SET_UP_TIME_MAX: Duration = Duration::from_mins(2);
-const OUTPUT_BYTES_MAX: u64 = 1 << 20;
+const SCRATCH: &str = "scratch";
+const HOST_WORD_VARIABLE: &str = "DRILL_HOST_WORD";
 
 /// Small, so that a probe runs into each in a moment.
 const LIMITS: Limits = Limits {
@@ -47,13 +47,15 @@ pub struct Options {
     pub program_of_probes: Vec<u8>,
     pub engine: String,
     pub profile: Profile,
+    /// Readable once the drill is to end.
+    pub stop: OwnedFd,
 }
 
 /// A host with two boxes. Ends with all it started.
 #[derive(Debug)]
 pub struct Product {
-    program: PathBuf,
-    dir: TempDir,
+    deployment: Deployment,
+    stop: OwnedFd,
     facts: Facts,
 }
 
@@ -65,16 +67,22 @@ impl Product {
     pub fn set_up(options: Options) -> Result<Self, StageError> {
         let credential =
             made_up_credential().map_err(|error| failed("make a credential", error))?;
-        let dir = make_folders(&options).map_err(|error| failed("prepare a data folder", error))?;
-        let internet = fs::File::create(dir.path().join(ASKED))
+        // First: what an earlier drill left is ended from a network that leads nowhere.
+        network::enter_machine_side()
+            .map_err(|error| failed("make a network of its own (needs root)", error))?;
+        let deployment =
+            Deployment::make(&options).map_err(|error| failed("prepare a folder", error))?;
+        let folder = deployment.path();
+        fill(&deployment, &options).map_err(|error| failed("prepare a data folder", error))?;
+        let internet = fs::File::create(folder.join(ASKED))
             .and_then(|asked| Internet::start(&credential, asked))
-            .map_err(|error| failed("make a network of its own (root and `ip` needed)", error))?;
-        fs::write(dir.path().join(ROOTS), &internet.authority_pem)
+            .map_err(|error| failed("make an internet of its own (needs `ip`)", error))?;
+        fs::write(folder.join(ROOTS), &internet.authority_pem)
             .map_err(|error| failed("write the internet's certificate", error))?;
-        let facts = empty_facts(&options, dir.path());
+        let facts = empty_facts(&options, folder);
         let mut product = Self {
-            program: options.program,
-            dir,
+            deployment,
+            stop: options.stop,
             facts,
         };
         product.start_boxes(&credential)?;
@@ -89,7 +97,10 @@ impl Product {
         };
         for name in [TARGET, SIBLING] {
             let mut words = vec!["new", name, "--profile", profile, "--net", "locked"];
-            words.extend(["--allow", internet::ALLOWED_NAME]);
+            let allowed = internet::INWARD_NAMES
+                .iter()
+                .chain([&internet::ALLOWED_NAME]);
+            words.extend(allowed.flat_map(|name| ["--allow", name]));
             self.say(&words, &[])?;
         }
         let status: Status = self.ask(&["status", "--json"])?;
@@ -98,20 +109,38 @@ impl Product {
         credential.clone_into(&mut self.facts.credential);
         self.facts.host_pid = status.pid;
         self.facts.target_pid = pid_of(&target)?;
+        self.facts.limits_held_by.clone_from(&target.limits_held_by);
         self.facts.sibling_pid = pid_of(&sibling)?;
+        self.facts.guest_socket = self
+            .deployment
+            .run()
+            .join("boxes")
+            .join(target.id.as_str())
+            .join("guest.sock")
+            .to_string_lossy()
+            .into_owned();
+        self.facts.target_workspace = target.workspace.unwrap_or_default();
         self.facts.sibling_workspace = sibling.workspace.unwrap_or_default();
+        self.facts.ca_key_line = line_of_key(&self.deployment.data().join("ca/ca.key"))?;
         self.facts.egress_pid =
             find_egress().ok_or_else(|| failed("find the way out's process", "it does not run"))?;
+        self.facts.one_id = self.has_one_id()?;
         self.facts.target_placeholder = self.placeholder(Place::Target)?;
         self.facts.sibling_placeholder = self.placeholder(Place::Sibling)?;
         Ok(())
+    }
+
+    /// Whether nobody in a box can become somebody else (`user_namespaces(7)`, `uid_map`).
+    fn has_one_id(&self) -> Result<bool, StageError> {
+        let map = self.run(Place::Target, &["cat", "/proc/self/uid_map"], VERB_TIME_MAX)?;
+        Ok(map.stdout.split_whitespace().nth(2) == Some("1"))
     }
 
     fn placeholder(&self, place: Place) -> Result<String, StageError> {
         let ran = self.run(
             place,
             &["printenv", "CLAUDE_CODE_OAUTH_TOKEN"],
-            SET_UP_TIME_MAX,
+            VERB_TIME_MAX,
         )?;
         let placeholder = ran.stdout.trim().to_owned();
         if placeholder.is_empty() {
@@ -120,22 +149,22 @@ impl Product {
         Ok(placeholder)
     }
 
-    fn run_dir(&self) -> PathBuf {
-        self.dir.path().join("run")
+    /// A verb of the product, with the word in its environment that no box may see.
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.deployment.command(words);
+        command
+            .env(HOST_WORD_VARIABLE, &self.facts.host_word)
+            .current_dir(&self.facts.scratch);
+        command
     }
 
-    fn command(&self, words: &[&str]) -> Command {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the one home for the product's processes"
-        )]
-        let mut command = Command::new(&self.program);
-        command
-            .args(words)
-            .env("BOX_DATA_DIR", self.dir.path().join("data"))
-            .env("BOX_RUN_DIR", self.run_dir())
-            .env("BOX_CONFIG", self.dir.path().join("config.toml"));
-        command
+    /// Runs it to its end, or until the drill is to end.
+    fn finish(&self, command: Command, input: &[u8], time_max: Duration) -> std::io::Result<Ran> {
+        let leash = Leash {
+            time_max,
+            stop: Some(self.stop.as_fd()),
+        };
+        command::finish(command, input, leash)
     }
 
     fn ask<T: DeserializeOwned>(&self, words: &[&str]) -> Result<T, StageError> {
@@ -144,7 +173,8 @@ impl Product {
     }
 
     fn say(&self, words: &[&str], input: &[u8]) -> Result<String, StageError> {
-        let ran = finish(self.command(words), input, SET_UP_TIME_MAX)
+        let ran = self
+            .finish(self.command(words), input, VERB_TIME_MAX)
             .map_err(|error| failed(&format!("box {}", words.join(" ")), error))?;
         if ran.code == 0 {
             Ok(ran.stdout)
@@ -172,8 +202,10 @@ impl Stage for Product {
                 outside.args(words);
                 outside
             }
+            Place::Verb => self.command(command),
         };
-        finish(command, &[], time_max).map_err(|error| failed(&what, error))
+        self.finish(command, &[], time_max)
+            .map_err(|error| failed(&what, error))
     }
 
     fn facts(&self) -> &Facts {
@@ -181,23 +213,25 @@ impl Stage for Product {
     }
 
     fn was_asked_upstream(&self, part: &str) -> bool {
-        fs::read_to_string(self.dir.path().join(ASKED)).is_ok_and(|asked| asked.contains(part))
+        let asked = fs::read_to_string(self.deployment.path().join(ASKED));
+        asked.is_ok_and(|asked| asked.contains(part))
+    }
+
+    fn is_stopped(&self) -> bool {
+        command::is_readable(self.stop.as_fd())
     }
 }
 
 impl Drop for Product {
     fn drop(&mut self) {
-        for words in [&["rm", "all", "--force"][..], &["serve", "--stop"][..]] {
-            // Best effort: what cannot be stopped politely is ended below.
-            drop(finish(self.command(words), &[], SET_UP_TIME_MAX));
-        }
-        // The way out outlives its host on purpose; here nothing may stay.
-        while let Some(pid) = find_egress() {
-            let killed = Pid::from_raw(pid.cast_signed())
-                .map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
-            if !matches!(killed, Some(Ok(()))) {
-                break;
-            }
+        // The rest ends with the deployment. A way out that does not listen to its host any more
+        // would outlive it.
+        let egress = self.facts.egress_pid;
+        if self.deployment.end().is_err()
+            && find_egress() == Some(egress)
+            && let Some(pid) = Pid::from_raw(egress.cast_signed())
+        {
+            let _gone = kill_process(pid, Signal::KILL);
         }
     }
 }
@@ -225,26 +259,21 @@ fn made_up_credential() -> std::io::Result<String> {
     Ok(format!("sk-ant-oat01-{tail}AA"))
 }
 
-fn make_folders(options: &Options) -> std::io::Result<TempDir> {
-    // Beside the images, since hard links do not cross file systems.
-    let dir = tempfile::Builder::new()
-        .prefix("drill-")
-        .rand_bytes(4)
-        .tempdir_in(&options.data_dir)?;
-    let data = dir.path().join("data");
-    fs::create_dir_all(&data)?;
-    let images = options.data_dir.join("images");
+/// Images, the program of probes and settings for the drill's host.
+fn fill(deployment: &Deployment, options: &Options) -> std::io::Result<()> {
     #[expect(clippy::disallowed_methods, reason = "`cp` links a tree in one line")]
     let linked = Command::new("cp")
         .args(["--archive", "--link"])
-        .arg(images)
-        .arg(&data)
+        .arg(options.data_dir.join("images"))
+        .arg(deployment.data())
         .status()?;
     if !linked.success() {
         return Err(std::io::Error::other("the images could not be linked"));
     }
-    let roots = dir.path().join(ROOTS);
-    let program = dir.path().join("box-probe");
+    let folder = deployment.path();
+    fs::create_dir(folder.join(SCRATCH))?;
+    let roots = folder.join(ROOTS);
+    let program = folder.join("box-probe");
     fs::write(&program, &options.program_of_probes)?;
     fs::set_permissions(
         &program,
@@ -260,8 +289,7 @@ fn make_folders(options: &Options) -> std::io::Result<TempDir> {
         LIMITS.tmp_bytes,
         LIMITS.open_files,
     );
-    fs::write(dir.path().join("config.toml"), config)?;
-    Ok(dir)
+    fs::write(folder.join("config.toml"), config)
 }
 
 fn empty_facts(options: &Options, dir: &Path) -> Facts {
@@ -270,6 +298,9 @@ fn empty_facts(options: &Options, dir: &Path) -> Facts {
         engine: options.engine.clone(),
         profile: options.profile,
         limits: LIMITS,
+        of_root: rustix::process::geteuid().is_root(),
+        one_id: false,
+        limits_held_by: String::new(),
         program_inside: PROGRAM_INSIDE.to_owned(),
         program_outside: text("box-probe"),
         host_pid: 0,
@@ -278,7 +309,12 @@ fn empty_facts(options: &Options, dir: &Path) -> Facts {
         sibling_pid: 0,
         control_socket: text("run/control.sock"),
         data_dir: text("data"),
+        scratch: text(SCRATCH),
+        target_workspace: String::new(),
         sibling_workspace: String::new(),
+        guest_socket: String::new(),
+        host_word: format!("word-{}", std::process::id()),
+        ca_key_line: String::new(),
         credential: String::new(),
         target_placeholder: String::new(),
         sibling_placeholder: String::new(),
@@ -289,8 +325,18 @@ fn empty_facts(options: &Options, dir: &Path) -> Facts {
             v4: network::INTERNET_V4.to_owned(),
             v6: network::INTERNET_V6.to_owned(),
             host_v4: network::HOST_V4.to_owned(),
+            machine_socket: format!("@{}", internet::ABSTRACT_NAME),
+            inward_names: internet::INWARD_NAMES.map(str::to_owned).to_vec(),
         },
     }
+}
+
+/// The middle of a PEM file.
+fn line_of_key(path: &Path) -> Result<String, StageError> {
+    let text = fs::read_to_string(path).map_err(|error| failed("read the private key", error))?;
+    let line = text.lines().nth(1).filter(|line| line.len() > 20);
+    line.map(str::to_owned)
+        .ok_or_else(|| failed("read the private key", "it is not PEM"))
 }
 
 fn pid_of(info: &BoxInfo) -> Result<u32, StageError> {
@@ -308,68 +354,4 @@ fn find_egress() -> Option<u32> {
         let in_here = fs::read_link(entry.path().join("ns/net")).is_ok_and(|net| net == here);
         (named && in_here).then_some(pid)
     })
-}
-
-/// Runs it to its end, or kills it.
-fn finish(mut command: Command, input: &[u8], time_max: Duration) -> std::io::Result<Ran> {
-    let start = Instant::now();
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A command that does not read its input has ended or will be judged by its output.
-        drop(stdin.write_all(input));
-    }
-    let stdout = child
-        .stdout
-        .take()
-        .map(|stream| std::thread::spawn(|| read_all(stream)));
-    let stderr = child
-        .stderr
-        .take()
-        .map(|stream| std::thread::spawn(|| read_all(stream)));
-    let status = wait(&mut child, start + time_max)?;
-    let took = start.elapsed();
-    let text = |reader: Option<std::thread::JoinHandle<String>>| {
-        reader
-            .and_then(|reader| reader.join().ok())
-            .unwrap_or_default()
-    };
-    let signal = std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or_default();
-    Ok(Ran {
-        code: status.code().unwrap_or(128 + signal),
-        stdout: text(stdout),
-        stderr: text(stderr),
-        took,
-    })
-}
-
-/// Waits for its end; one that has not ended by then is killed.
-fn wait(child: &mut Child, deadline: Instant) -> std::io::Result<ExitStatus> {
-    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&left)) {
-            Ok(0) => {
-                child.kill()?;
-                return child.wait();
-            }
-            Ok(_) => return child.wait(),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-}
-
-fn read_all(stream: impl std::io::Read) -> String {
-    let mut bytes = Vec::new();
-    // What could be read before an error is what there is to judge by.
-    drop(stream.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes));
-    String::from_utf8_lossy(&bytes).into_owned()
 }

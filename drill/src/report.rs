@@ -77,7 +77,18 @@ pub struct Finding {
 impl Finding {
     /// Judges attacks that must all have failed beside controls that must all have worked. What did
     /// not go as it must is the reason.
+    /// Controls that only root of the machine could pass are left out; where no others are, the claim
+    /// means nothing.
     pub fn judge(attacks: &[Attempt], controls: &[Attempt]) -> Self {
+        let (for_root, controls): (Vec<&Attempt>, Vec<&Attempt>) = controls
+            .iter()
+            .partition(|control| control.is_for_root_alone());
+        if controls.is_empty()
+            && !for_root.is_empty()
+            && attacks.iter().all(|attack| !attack.worked)
+        {
+            return Self::not_applicable("refused to an ordinary user outside a box as well");
+        }
         let worked: Vec<String> = attacks
             .iter()
             .filter(|attack| attack.worked)
@@ -86,7 +97,7 @@ impl Finding {
         let failed: Vec<String> = controls
             .iter()
             .filter(|control| !control.worked)
-            .map(Attempt::text)
+            .map(|control| control.text())
             .collect();
         let mut reasons = Vec::new();
         if !worked.is_empty() {
@@ -110,6 +121,10 @@ impl Finding {
         }
     }
 
+    pub(crate) fn is_broken(&self) -> bool {
+        self.outcome == Outcome::Broken
+    }
+
     /// The claim means nothing in this box.
     pub fn not_applicable(reason: impl Into<String>) -> Self {
         Self {
@@ -129,6 +144,9 @@ impl Finding {
     }
 }
 
+/// Begins the name of an act that only root of the machine may carry out.
+const FOR_ROOT_ALONE: &str = "for root alone: ";
+
 /// One act, and whether it did what it was meant to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
@@ -138,6 +156,27 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Something that must work, as an attack on it.
+    pub(crate) fn reversed(self) -> Self {
+        Self {
+            what: format!("keep this from working: {}", self.what),
+            worked: !self.worked,
+            saw: self.saw,
+        }
+    }
+
+    /// Something that was refused to an ordinary user on the machine itself.
+    pub(crate) fn for_root_alone(self) -> Self {
+        Self {
+            what: format!("{FOR_ROOT_ALONE}{}", self.what),
+            ..self
+        }
+    }
+
+    fn is_for_root_alone(&self) -> bool {
+        self.what.starts_with(FOR_ROOT_ALONE)
+    }
+
     fn text(&self) -> String {
         format!("{} ({})", self.what, self.saw)
     }
@@ -173,6 +212,23 @@ mod tests {
         let broken = Finding::judge(&[attempt("EPERM"), attempt("ok")], &[attempt("ok")]);
         assert_eq!(broken.outcome, Outcome::Broken);
         assert_eq!(broken.reason.as_deref(), Some("worked: open x (ok)"));
+    }
+
+    #[test]
+    fn what_only_root_may_do_is_no_control_of_an_ordinary_users_drill() {
+        let refused = attempt("EPERM").for_root_alone();
+        let beside = Finding::judge(&[attempt("EPERM")], &[refused.clone(), attempt("ok")]);
+        assert_eq!(
+            (beside.outcome, beside.control),
+            (Outcome::Held, Control::Passed)
+        );
+        let alone = Finding::judge(&[attempt("EPERM")], std::slice::from_ref(&refused));
+        assert_eq!(alone.outcome, Outcome::NotApplicable);
+        let broken = Finding::judge(&[attempt("ok")], &[refused]);
+        assert_eq!(
+            (broken.outcome, broken.control),
+            (Outcome::Broken, Control::Failed)
+        );
     }
 
     #[test]

@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Longest a probe's command may run.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(20);
 
+/// Longest a probe's verb may take.
+const VERB_TIME_MAX: Duration = Duration::from_secs(30);
+
 /// Where a command of a probe runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -18,6 +21,8 @@ pub enum Place {
     /// The machine itself, in the network namespace of the drill: where controls run that have to
     /// show that the thing attacked is there at all.
     Outside,
+    /// The owner's own hands: the command is a verb of `box` with its words.
+    Verb,
 }
 
 /// Two running boxes, an internet and a host to attack.
@@ -32,6 +37,9 @@ pub trait Stage: Sync {
 
     /// Whether the internet's name server was asked for a name with this in it.
     fn was_asked_upstream(&self, part: &str) -> bool;
+
+    /// Whether the drill is to end before it is through.
+    fn is_stopped(&self) -> bool;
 }
 
 /// How a command ended.
@@ -66,11 +74,27 @@ pub struct Facts {
     pub egress_pid: u32,
     pub target_pid: u32,
     pub sibling_pid: u32,
+    /// Whether the drill, and so the host, is root of the machine. An ordinary user's controls can show
+    /// no more than that user may.
+    pub of_root: bool,
+    /// Whether the boxes have one id, so that nobody in them can become somebody else.
+    pub one_id: bool,
+    /// How limits are held here, as `box info` says it.
+    pub limits_held_by: String,
+    /// A folder of the machine for probes to write to; verbs are spoken in it.
+    pub scratch: String,
     /// Host paths a box must not reach.
     pub control_socket: String,
     pub data_dir: String,
-    /// Host path of the sibling's workspace.
+    /// Host paths of the boxes' workspaces.
+    pub target_workspace: String,
     pub sibling_workspace: String,
+    /// Host path of the socket process 1 of the target listens on.
+    pub guest_socket: String,
+    /// A word in the environment of the host, and of every verb that speaks to it.
+    pub host_word: String,
+    /// A line of the deployment's private key.
+    pub ca_key_line: String,
     /// The drill's credential; no box may hold it.
     pub credential: String,
     /// What the boxes hold instead of it.
@@ -91,8 +115,13 @@ pub struct Internet {
     /// Addresses of a server that answers on TCP 80, 443 and 8443 and on UDP 53 and 443.
     pub v4: String,
     pub v6: String,
-    /// An address of the machine in the drill's namespace, with a listener on TCP 7777.
+    /// An address of the machine in the drill's namespace, with listeners on TCP 80 and 7777; its
+    /// loopback listens on 7778.
     pub host_v4: String,
+    /// The abstract name of a socket the machine listens on (unix(7)).
+    pub machine_socket: String,
+    /// Names the boxes may reach that lead to the machine, its loopback and a metadata service.
+    pub inward_names: Vec<String>,
 }
 
 impl dyn Stage + '_ {
@@ -111,7 +140,7 @@ impl dyn Stage + '_ {
     pub fn act(&self, place: Place, words: &[&str]) -> Result<Answer, StageError> {
         let program = match place {
             Place::Target | Place::Sibling => &self.facts().program_inside,
-            Place::Outside => &self.facts().program_outside,
+            Place::Outside | Place::Verb => &self.facts().program_outside,
         };
         let mut command = vec![program.as_str()];
         command.extend(words);
@@ -128,10 +157,26 @@ impl dyn Stage + '_ {
     /// As [`Stage::run`], and when it printed no answer.
     pub fn attempt(&self, place: Place, words: &[&str]) -> Result<Attempt, StageError> {
         let answer = self.act(place, words)?;
+        Ok(self.seen(
+            place,
+            Attempt {
+                what: words.join(" "),
+                worked: answer.is_ok(),
+                saw: answer.to_string(),
+            },
+        ))
+    }
+
+    /// A verb of the product as an attempt: it worked when it ended with 0.
+    ///
+    /// # Errors
+    /// As [`Stage::run`].
+    pub fn verb(&self, words: &[&str]) -> Result<Attempt, StageError> {
+        let ran = self.run(Place::Verb, words, VERB_TIME_MAX)?;
         Ok(Attempt {
-            what: words.join(" "),
-            worked: answer.is_ok(),
-            saw: answer.to_string(),
+            what: format!("box {}", words.join(" ")),
+            worked: ran.code == 0,
+            saw: format!("{} {}", ran.code, ran.stderr.trim()),
         })
     }
 
@@ -152,10 +197,23 @@ impl dyn Stage + '_ {
     pub fn shell_attempt(&self, place: Place, line: &str) -> Result<Attempt, StageError> {
         let ran = self.shell(place, line)?;
         let saw = format!("{} {} {}", ran.code, ran.stdout.trim(), ran.stderr.trim());
-        Ok(Attempt {
-            what: line.to_owned(),
-            worked: ran.code == 0,
-            saw: saw.trim().to_owned(),
-        })
+        Ok(self.seen(
+            place,
+            Attempt {
+                what: line.to_owned(),
+                worked: ran.code == 0,
+                saw: saw.trim().to_owned(),
+            },
+        ))
+    }
+
+    /// What the machine refuses an ordinary user outside as well shows nothing about a box; that the
+    /// act itself works, root's drill shows.
+    fn seen(&self, place: Place, attempt: Attempt) -> Attempt {
+        if place == Place::Outside && !self.facts().of_root && !attempt.worked {
+            attempt.for_root_alone()
+        } else {
+            attempt
+        }
     }
 }

@@ -4,11 +4,13 @@
 //! all of them alike. What is printed is the median and the spread over the rounds; ratios hold
 //! inside one run only.
 
+mod copies;
 mod exec;
 mod host;
+mod image;
 mod peers;
 mod rows;
-mod socket;
+pub(crate) mod socket;
 mod stage;
 mod start;
 
@@ -32,7 +34,13 @@ pub(crate) trait Contestant {
 
 type Bench = fn() -> Result<rows::Rows>;
 
-const BENCHES: &[(&str, Bench)] = &[("start", start::run), ("exec", exec::run)];
+const BENCHES: &[(&str, Bench)] = &[
+    ("start", start::run),
+    ("exec", exec::run),
+    ("clone", copies::clones),
+    ("snapshot", copies::snapshots),
+    ("image", image::run),
+];
 
 pub(crate) fn run(name: &str, form: Form) -> Result<()> {
     let Some((_, bench)) = BENCHES.iter().find(|(known, _)| *known == name) else {

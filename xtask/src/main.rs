@@ -7,6 +7,8 @@
 )]
 
 mod bench;
+mod chaos;
+mod dist;
 mod run;
 mod security;
 mod test;
@@ -17,9 +19,12 @@ const HELP: &str = "\
 House work.
 
   cargo xtask test [part]          set up what the tests need, then run them
-                                   parts: house unit engines agents drill
+                                   parts: house unit engines agents drill; by name alone: hosts chaos
   cargo xtask bench <name> [--json] measure beside the named peers: start exec
+                                   clone snapshot
+  cargo xtask chaos --cuts N [--seed S] kill the host in mid-verb, then look for losses and left-overs
   cargo xtask security [--check]   run the drill and copy its table into SECURITY.md
+  cargo xtask dist [--debug]       make the release archive and its checksum
 ";
 
 fn main() -> ExitCode {
@@ -30,6 +35,9 @@ fn main() -> ExitCode {
         ["test", part] => test::part(part),
         ["bench", name] => bench::run(name, bench::Form::Table),
         ["bench", name, "--json"] => bench::run(name, bench::Form::Json),
+        ["dist"] => dist::make(dist::Kind::Release),
+        ["dist", "--debug"] => dist::make(dist::Kind::Debug),
+        ["chaos", rest @ ..] => chaos::Plan::parse(rest).and_then(chaos::run),
         ["security"] => security::write(),
         ["security", "--check"] => security::check(),
         _ => {

@@ -29,17 +29,19 @@ struct Probe {
 }
 
 pub(crate) fn write() -> Result<()> {
+    let table = table(&drill()?)?;
+    // Read only now: a drill takes a while, and somebody may write meanwhile.
     let path = run::top().join("SECURITY.md");
     let text = std::fs::read_to_string(&path).context("could not read SECURITY.md")?;
-    let table = table(&drill()?)?;
     std::fs::write(&path, with_table(&text, &table)?).context("could not write SECURITY.md")?;
     println!("SECURITY.md has the table of this run");
     Ok(())
 }
 
 pub(crate) fn check() -> Result<()> {
+    let table = table(&drill()?)?;
     let text = std::fs::read_to_string(run::top().join("SECURITY.md"))?;
-    if with_table(&text, &table(&drill()?)?)? != text {
+    if with_table(&text, &table)? != text {
         bail!("SECURITY.md does not have the drill's table; run `cargo xtask security`");
     }
     Ok(())

@@ -3,6 +3,8 @@
 //! One list names every part; `all` runs them in order. What a part needs it installs itself, and a
 //! part that cannot be set up fails: nothing is skipped.
 
+mod hosts;
+
 use crate::run::{self, command, finish};
 use anyhow::{Context as _, Result, bail};
 use std::path::PathBuf;
@@ -12,7 +14,16 @@ struct Part {
     name: &'static str,
     needs: &'static [Package],
     seed: Seed,
+    when: When,
     run: fn() -> Result<()>,
+}
+
+/// Whether a part is one of `all`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Always,
+    /// Longer than CI has time for.
+    ByName,
 }
 
 /// A program and the Debian package it comes from.
@@ -45,6 +56,51 @@ const BOXES_NEED: &[Package] = &[
         program: "busybox",
         package: "busybox-static",
     },
+    // Tests of snapshots, each on disks of other kinds.
+    Package {
+        program: "mkfs.btrfs",
+        package: "btrfs-progs",
+    },
+    Package {
+        program: "mkfs.xfs",
+        package: "xfsprogs",
+    },
+    // Tests as an ordinary user: an account, its subordinate ids, and who becomes it.
+    Package {
+        program: "useradd",
+        package: "passwd",
+    },
+    Package {
+        program: "newuidmap",
+        package: "uidmap",
+    },
+    Package {
+        program: "setpriv",
+        package: "util-linux",
+    },
+    Package {
+        program: "buildah",
+        package: "buildah",
+    },
+    Package {
+        program: "docker-registry",
+        package: "docker-registry",
+    },
+];
+
+const HOSTS_NEED: &[Package] = &[
+    Package {
+        program: "busybox",
+        package: "busybox-static",
+    },
+    Package {
+        program: "mkfs.ext4",
+        package: "e2fsprogs",
+    },
+    Package {
+        program: "qemu-system-x86_64",
+        package: "qemu-system-x86",
+    },
 ];
 
 const PARTS: &[Part] = &[
@@ -52,36 +108,58 @@ const PARTS: &[Part] = &[
         name: "house",
         needs: &[],
         seed: Seed::NotNeeded,
+        when: When::Always,
         run: house,
     },
     Part {
         name: "unit",
         needs: BOXES_NEED,
         seed: Seed::NotNeeded,
+        when: When::Always,
         run: unit,
     },
     Part {
         name: "engines",
         needs: BOXES_NEED,
         seed: Seed::NotNeeded,
+        when: When::Always,
         run: engines,
+    },
+    Part {
+        name: "hosts",
+        needs: HOSTS_NEED,
+        seed: Seed::NotNeeded,
+        when: When::ByName,
+        run: hosts::run,
+    },
+    Part {
+        name: "chaos",
+        needs: BOXES_NEED,
+        seed: Seed::ImageAndAgents,
+        when: When::ByName,
+        run: chaos,
     },
     Part {
         name: "agents",
         needs: BOXES_NEED,
         seed: Seed::ImageAndAgents,
+        when: When::Always,
         run: agents,
     },
     Part {
         name: "drill",
         needs: BOXES_NEED,
         seed: Seed::ImageAndAgents,
+        when: When::Always,
         run: drill,
     },
 ];
 
+/// Cuts of a usual run: every named point, and as many random moments twice over.
+const CUTS: u32 = 200;
+
 pub(crate) fn all() -> Result<()> {
-    for part in PARTS {
+    for part in PARTS.iter().filter(|part| part.when == When::Always) {
         run_part(part)?;
     }
     Ok(())
@@ -151,6 +229,14 @@ fn unit() -> Result<()> {
 
 fn engines() -> Result<()> {
     nextest("binary(engine)")
+}
+
+/// About two minutes.
+fn chaos() -> Result<()> {
+    crate::chaos::run(crate::chaos::Plan {
+        cuts: CUTS,
+        seed: None,
+    })
 }
 
 fn agents() -> Result<()> {

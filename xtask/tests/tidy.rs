@@ -18,7 +18,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("box-runtime", &["box-api"]),
     ("box-runtime-native", &["box-api", "box-runtime"]),
     ("box-egress", &["box-api"]),
-    ("box-guest", &["box-api"]),
+    ("box-copy", &[]),
+    ("box-guest", &["box-api", "box-copy"]),
     ("box-core", &["box-api", "box-runtime"]),
     ("box-server", &["box-api", "box-core", "box-runtime"]),
     ("box-drill", &["box-api", "box-runtime"]),
@@ -27,6 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "box-cli",
         &[
             "box-api",
+            "box-copy",
             "box-drill",
             "box-egress",
             "box-runtime",

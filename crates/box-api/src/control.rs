@@ -6,7 +6,32 @@
 //! `Done` or `Problem`. While a request runs the client may send [`ClientMessage`] frames.
 //! `Reply::Streams` carries file descriptors (`SCM_RIGHTS`) beside its first byte.
 
-use crate::thread::{Cursor, Decision, ThreadInfo, ThreadUpdate};
+mod image;
+mod limits;
+mod machine;
+mod process;
+mod travel;
+mod undo;
+
+pub use image::{ImageAsk, ImageInfo, UnusedImages};
+pub use limits::{
+    BoxEvent, BoxUsage, CHANGES_MAX, Change, EVENTS_PER_BOX_MAX, EVENTS_WITH_BOX_MAX, EventKind,
+    Motion, Used,
+};
+pub use machine::{Accounts, BoxSettings, Limits, NetPreset, Origin, Profile};
+pub use process::{
+    Attach, End, Exec, Exposed, KillProcess, Logs, ProcessInfo, ProcessKind, ProcessState, Spawn,
+    TerminalSize,
+};
+pub use travel::{Along, Export, Exported, Import};
+pub use undo::{
+    Awaited, BoxDisk, CloneBox, Haste, KeepWorkspace, Marks, PruneDepth, Pruned, Removal, Remove,
+    Restored, SETUP_BYTES_MAX, Sizes, Snapshots, Taken, Trash, Unpushed, WAIT_MS_MAX,
+};
+
+use crate::network::{Net, NetLine, PolicyAsk, PolicyShown, Waiting};
+use crate::snapshot::{CopyMethod, SnapshotInfo};
+use crate::thread::{Decision, ThreadInfo, ThreadUpdate};
 use crate::{BoxId, BoxName, BoxTitle, DecisionId, Owner, Problem, ThreadId};
 use serde::{Deserialize, Serialize};
 
@@ -67,19 +92,77 @@ pub enum Request {
     Start {
         name: BoxName,
     },
+    /// Starts every box of the caller that does not run.
+    StartAll,
     Stop {
         target: Target,
+        #[serde(default)]
+        haste: Haste,
     },
-    Remove {
+    /// Of `all`, only those that run.
+    Restart {
+        target: Target,
+        #[serde(default)]
+        haste: Haste,
+    },
+    Remove(Remove),
+    Trash(Trash),
+    Rename {
+        name: BoxName,
+        to: BoxName,
+    },
+    Clone(CloneBox),
+    Snapshots(Snapshots),
+    Export(Export),
+    Import(Import),
+    DiskUsage {
         target: Target,
     },
-    Exec(Exec),
-    /// Output of a durable process of a box; `process` absent means the newest.
-    Logs {
+    Wait {
         name: BoxName,
-        process: Option<String>,
-        follow: bool,
+        until: Awaited,
+        /// At most [`WAIT_MS_MAX`].
+        timeout_ms: u64,
     },
+    /// Changes a box that is there: all of it, or nothing.
+    Set {
+        name: BoxName,
+        changes: Vec<Change>,
+    },
+    /// What the caller's boxes use; takes half a second.
+    Top,
+    /// Of `all`, only those that run.
+    Move {
+        target: Target,
+        motion: Motion,
+    },
+    /// What befell a box.
+    Events {
+        name: BoxName,
+    },
+    Exec(Exec),
+    /// Starts a command that outlives its caller and this host.
+    Spawn(Spawn),
+    /// Durable processes of a box.
+    Processes {
+        name: BoxName,
+    },
+    KillProcess(KillProcess),
+    /// Shows a port of a box on 127.0.0.1 (B94).
+    Expose {
+        name: BoxName,
+        port: u16,
+        host_port: Option<u16>,
+    },
+    ExposedRemove {
+        name: BoxName,
+        port: u16,
+    },
+    ExposedList {
+        name: Option<BoxName>,
+    },
+    /// Output of a durable process of a box; `process` absent means the newest.
+    Logs(Logs),
     ImageList,
     /// Makes the image ready for use if it is not.
     ImagePrepare {
@@ -88,12 +171,16 @@ pub enum Request {
     ImageRemove {
         image: String,
     },
+    Image(ImageAsk),
     Run(Run),
     /// Takes up a thread: what was missed after `after`, then what comes.
-    Attach {
-        name: BoxName,
-        thread: Option<ThreadId>,
-        after: Option<Cursor>,
+    Attach(Attach),
+    /// The network log of a box.
+    Net(Net),
+    Policy(PolicyAsk),
+    /// What waits for the caller.
+    Decisions {
+        /// Stays with the request: what is opened later is sent as it is.
         follow: bool,
     },
     /// Answers a decision; the first answer wins.
@@ -124,53 +211,6 @@ pub enum Target {
     Box(BoxName),
 }
 
-/// How hard a box is (decision D2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Profile {
-    /// uid 1020, read-only root, no capability.
-    Locked,
-    /// uid 0 of its own user namespace, writable root.
-    Root,
-}
-
-/// Which hosts a box may reach when nothing else is said (decision D32).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NetPreset {
-    Balanced,
-    Open,
-    Locked,
-}
-
-/// Limits of a box (decision D11).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
-    /// Thousandths of a CPU.
-    pub cpu_milli: u32,
-    pub memory_bytes: u64,
-    pub pids: u32,
-    /// Size of the tmpfs that `/tmp`, `/run` and `/dev/shm` share.
-    pub tmp_bytes: u64,
-    /// Workspace, home and, for `root`, changes to the root.
-    pub disk_bytes: u64,
-    /// Open files of one process.
-    pub open_files: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            cpu_milli: 2000,
-            memory_bytes: 4 << 30,
-            pids: 512,
-            tmp_bytes: 512 << 20,
-            disk_bytes: 20 << 30,
-            open_files: 65_536,
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewBox {
     pub name: BoxName,
@@ -184,25 +224,13 @@ pub struct NewBox {
     #[serde(default)]
     pub allow: Vec<String>,
     pub start: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exec {
-    pub name: BoxName,
-    /// Program and arguments; never a shell string.
-    pub command: Vec<String>,
-    /// Absent: the box's workspace.
-    pub cwd: Option<String>,
     #[serde(default)]
-    pub env: Vec<(String, String)>,
-    /// Present: a terminal of this size, one descriptor; absent: pipes, three descriptors.
-    pub terminal: Option<TerminalSize>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TerminalSize {
-    pub rows: u16,
-    pub columns: u16,
+    pub settings: BoxSettings,
+    /// A script that sets the box up, run inside once it is up (B18).
+    #[serde(default)]
+    pub setup: Option<String>,
+    #[serde(default)]
+    pub marks: Marks,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -220,6 +248,8 @@ pub struct Run {
     pub profile: Profile,
     pub net: NetPreset,
     pub limits: Limits,
+    #[serde(default)]
+    pub settings: BoxSettings,
 }
 
 /// `secret` is wiped by whoever holds it last; the type has no `Debug` that shows it.
@@ -255,6 +285,8 @@ pub enum ClientMessage {
         decision: DecisionId,
         option: String,
     },
+    /// For `Run` and `Attach`: a person looks and answers what is asked from now on.
+    Person,
     /// For `Attach`: a new prompt.
     Prompt { text: String },
 }
@@ -267,9 +299,13 @@ pub enum Reply {
     Progress {
         text: String,
     },
+    /// One line a person is to keep: a warning, or what was done besides.
+    Note {
+        text: String,
+    },
     /// For `Exec`: the descriptors that come with it are stdin, stdout, stderr, or one terminal.
     Streams,
-    /// For `Logs`: a piece of output, base64.
+    /// For `Logs`, and for `New` with a set-up: a piece of output, base64.
     Output {
         base64: String,
     },
@@ -280,6 +316,10 @@ pub enum Reply {
         thread: ThreadId,
     },
     Update(ThreadUpdate),
+    /// A decision that is no thread's own: it was opened, or is over.
+    Decision(Waiting),
+    /// For `Net`: a line that is new or has changed.
+    Net(NetLine),
     /// Somebody else was faster, or the decision is over.
     AnswerRefused {
         decision: DecisionId,
@@ -302,12 +342,59 @@ pub enum Outcome {
     Images {
         images: Vec<ImageInfo>,
     },
+    Taken {
+        taken: Vec<Taken>,
+    },
+    Snapshots {
+        snapshots: Vec<SnapshotInfo>,
+    },
+    Restored(Box<Restored>),
+    Exported(Exported),
+    DiskUsage {
+        boxes: Vec<BoxDisk>,
+    },
+    /// Whether what was waited for holds now.
+    Waited {
+        reached: bool,
+    },
+    Pruned(Pruned),
     Image(ImageInfo),
+    UnusedImages(UnusedImages),
     Credentials {
         credentials: Vec<CredentialInfo>,
     },
     Agents {
         agents: Vec<AgentInfo>,
+    },
+    Net {
+        lines: Vec<NetLine>,
+    },
+    Decisions {
+        decisions: Vec<Waiting>,
+    },
+    Policy(PolicyShown),
+    Checked(crate::egress::Checked),
+    /// Of `Set`; `later` names what holds from the box's next start on.
+    Changed {
+        info: Box<BoxInfo>,
+        later: Vec<String>,
+    },
+    Usage {
+        boxes: Vec<BoxUsage>,
+    },
+    /// Oldest first.
+    Events {
+        events: Vec<BoxEvent>,
+    },
+    Process(ProcessInfo),
+    Processes {
+        processes: Vec<ProcessInfo>,
+        /// How many run inside, where the engine counts them.
+        #[serde(default)]
+        inside: Option<u32>,
+    },
+    Exposed {
+        ports: Vec<Exposed>,
     },
     /// How a command ended: its code, or 128+n for a signal.
     Exit {
@@ -331,6 +418,12 @@ pub struct Status {
     pub boxes_stopped: u32,
     /// Whether box-egress answers.
     pub egress: bool,
+    /// How the host's first engine holds limits, as in [`BoxInfo`].
+    #[serde(default)]
+    pub limits_held_by: Option<String>,
+    /// How it makes copies of boxes.
+    #[serde(default)]
+    pub copies: Option<CopyMethod>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -343,6 +436,10 @@ pub enum BoxState {
     Stopping,
     Removing,
     Failed,
+    /// Its files are being replaced by those of a snapshot.
+    Restoring,
+    /// Removed by its owner; its files are kept for a while (D33).
+    Trashed,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -365,17 +462,21 @@ pub struct BoxInfo {
     pub workspace: Option<String>,
     /// Process id of the box's pid 1 as the host sees it, while it runs.
     pub pid: Option<u32>,
-    /// Why it failed, for state `failed`.
+    /// Why it failed, or why it was stopped without anybody asking.
     pub problem: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImageInfo {
-    /// What a person types.
-    pub image: String,
-    pub digest: String,
-    pub bytes: u64,
-    pub created_at_ms: i64,
+    #[serde(default)]
+    pub settings: BoxSettings,
+    #[serde(default)]
+    pub origin: Option<Origin>,
+    /// Since when it is in the trash.
+    #[serde(default)]
+    pub trashed_at_ms: Option<i64>,
+    /// It runs, but all of it stands still until it is touched.
+    #[serde(default)]
+    pub frozen: bool,
+    /// The newest of what befell it, newest last.
+    #[serde(default)]
+    pub events: Vec<BoxEvent>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -79,6 +79,13 @@ pub enum Request {
         host: String,
         port: u16,
     },
+    /// A person who was asked lets connections of a box to this host and port through: those that
+    /// wait, else the next within a quarter of an hour; others follow for a minute.
+    AllowOnce {
+        box_id: BoxId,
+        host: HostName,
+        port: u16,
+    },
     /// What box-egress holds. Answer: [`Answer::Status`].
     Status,
     /// Ends box-egress once the answer is sent: no box has a way out then.
@@ -274,6 +281,15 @@ pub enum Event {
         addr: Ipv4Addr,
     },
     Refused(Refusal),
+    /// A connection to a host that is not listed waits for a person ([`policy::Unlisted::Ask`]).
+    Asked {
+        box_id: BoxId,
+        host: HostName,
+        port: u16,
+        at_ms: i64,
+    },
+    /// A connection that went through is over.
+    Passed(Passed),
     /// An alarm: a box sent the placeholder of another box, or its own to a host it does not
     /// belong to. The request was refused.
     ForeignPlaceholder {
@@ -296,6 +312,24 @@ pub enum Event {
     Lost {
         count: u64,
     },
+}
+
+/// A connection that went through, once it is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passed {
+    pub box_id: BoxId,
+    pub host: HostName,
+    pub port: u16,
+    /// What the policy went by, as [`policy::Rule`] writes itself; `once` for a person's answer.
+    pub rule: String,
+    /// The credential that could be used on it, by its id; absent for a connection passed on unread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
+    /// As the box saw them: for TLS that was opened up, its own side of it.
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    pub began_at_ms: i64,
+    pub ended_at_ms: i64,
 }
 
 /// A connection or request that did not go through.

@@ -8,6 +8,7 @@
 //! | Request | Replies | While it runs the host may send |
 //! | --- | --- | --- |
 //! | `Exec` | `Streams` (descriptors beside its first byte), then `Exited` | `Signal` |
+//! | `Dial` | `Streams` (one connected socket beside its first byte) | – |
 //! | `Spawn` | `Started` | – |
 //! | `Attach` | `Attached`, then pieces, `Input`, at last `Ended` or `Displaced` | pieces of input, `CloseInput`, `Ack` |
 //! | `List` | `Processes` | – |
@@ -20,6 +21,9 @@
 //! **Exec** lives as long as its connection: closed before `Exited`, the guest kills the command's
 //! whole session. Descriptors are stdin (write end), stdout and stderr (read ends), or one terminal
 //! made from the box's own `/dev/ptmx`. What the command left running in the background goes on.
+//!
+//! **Dial** gives a TCP socket that was made in the box's network namespace and is connected, or
+//! connecting, to one port of its loopback. A guest of an earlier build refuses it as `Malformed`.
 //!
 //! **Output** of a process has offsets from 0, one count a stream. The guest keeps every byte until
 //! an `Ack` passes it, at most [`SPOOL_BYTES_MAX`] a stream; then it stops reading and the process
@@ -186,6 +190,11 @@ pub enum Request {
         command: Command,
         terminal: Option<TerminalSize>,
     },
+    /// Connects to a port of the box's own loopback and hands the socket over.
+    Dial {
+        address: Loopback,
+        port: u16,
+    },
     /// Starts a process that outlives every connection. The host chooses the name.
     Spawn {
         process: ProcessName,
@@ -207,6 +216,14 @@ pub enum Request {
         process: ProcessName,
     },
     Ping,
+}
+
+/// Which of the two addresses of `lo`: servers that listen on `localhost` may have either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Loopback {
+    V4,
+    V6,
 }
 
 /// How far a kill goes.
@@ -241,7 +258,7 @@ pub enum Reply {
     Pong {
         protocol: u32,
     },
-    /// Three descriptors, or one terminal, travel beside the first byte of this frame.
+    /// Three descriptors, one terminal, or one socket travel beside the first byte of this frame.
     Streams {
         count: u32,
     },
@@ -337,6 +354,8 @@ pub enum Refusal {
     Running,
     /// A limit of the guest or of the box is reached.
     Limit,
+    /// Nothing listens at the port.
+    NobodyListens,
     /// The program is not there (a shell's 127).
     NoProgram,
     /// The program or its folder cannot be used (a shell's 126).

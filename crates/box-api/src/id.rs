@@ -19,6 +19,8 @@ pub enum NameError {
     Title,
     #[error("an id has 16 characters of a-z and 2-7")]
     Id,
+    #[error("a label starts with a letter a-z or a digit, then also `-`, `_` and `.`, 63 at most")]
+    Label,
     #[error("an owner is written `uid:<number>`")]
     Owner,
 }

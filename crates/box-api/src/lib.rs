@@ -7,11 +7,14 @@ pub mod control;
 pub mod egress;
 pub mod guest;
 pub mod id;
+pub mod network;
 pub mod problem;
+pub mod snapshot;
 pub mod thread;
 
 pub use id::{BoxId, BoxName, BoxTitle, DecisionId, Owner, ThreadId};
 pub use problem::{Problem, ProblemKind};
+pub use snapshot::Label;
 
 /// Version of the control protocol. Raised when an older peer could misread a newer one.
 pub const PROTOCOL: u32 = 1;

@@ -143,7 +143,9 @@ pub struct PlanEntry {
 pub struct Decision {
     pub decision: DecisionId,
     pub box_id: BoxId,
-    pub thread: ThreadId,
+    /// Absent for what no agent asks: the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadId>,
     pub about: DecisionKind,
     /// One line that says what is asked.
     pub title: String,

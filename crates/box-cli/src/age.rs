@@ -15,6 +15,32 @@ pub(crate) fn now_ms() -> i64 {
     })
 }
 
+/// `20260102T030405Z` (ISO 8601, basic), for the name of a file.
+pub(crate) fn stamp(at_ms: i64) -> String {
+    let seconds = at_ms.div_euclid(1000);
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+}
+
+/// Year, month and day of so many days after 1970-01-01: years are counted from March, so that the
+/// leap day is the last of one, in eras of 400.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    (year + era * 400 + later, month, day)
+}
+
 /// `3m` or `2d`, for a column.
 pub(crate) fn short(then_ms: i64, now_ms: i64) -> String {
     let seconds = now_ms.saturating_sub(then_ms).max(0) / 1000;
@@ -38,6 +64,20 @@ pub(crate) fn took(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_stamped_with_the_time_of_everywhere() {
+        for (seconds, wanted) in [
+            (0, "19700101T000000Z"),
+            (951_782_399, "20000228T235959Z"),
+            (951_782_400, "20000229T000000Z"),
+            (951_868_800, "20000301T000000Z"),
+            (1_790_000_000, "20260921T141320Z"),
+            (4_107_542_400, "21000301T000000Z"),
+        ] {
+            assert_eq!(stamp(seconds * 1000 + 999), wanted);
+        }
+    }
 
     #[test]
     fn ages_are_told_in_their_largest_unit() {

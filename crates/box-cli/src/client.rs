@@ -4,7 +4,9 @@ pub(crate) mod wire;
 
 use crate::complaint::Complaint;
 use crate::identity;
-use crate::output::Output;
+use crate::output::{Output, visible};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use box_api::PROTOCOL;
 use box_api::control::{ClientMessage, Hello, Outcome, Reply, Request, Welcome};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -100,12 +102,16 @@ impl Client {
         loop {
             match self.next(Some(Instant::now() + SILENCE_MAX))? {
                 Reply::Progress { text } => output.progress(&text),
+                Reply::Note { text } => output.note(&visible(&text)),
+                // Of a set-up: a file of it is nothing anybody asked for.
+                Reply::Output { base64 } => output.foreign(&decoded(&base64)?),
                 Reply::Done(outcome) => return Ok(outcome),
                 Reply::Problem(problem) => return Err(problem.into()),
                 other @ (Reply::Streams
-                | Reply::Output { .. }
                 | Reply::Thread { .. }
                 | Reply::Update(_)
+                | Reply::Decision(_)
+                | Reply::Net(_)
                 | Reply::AnswerRefused { .. }) => return Err(unexpected(&other)),
             }
         }
@@ -130,6 +136,12 @@ impl From<WireError> for Complaint {
             complaint
         }
     }
+}
+
+fn decoded(base64: &str) -> Result<Vec<u8>, Complaint> {
+    STANDARD.decode(base64).map_err(|error| {
+        Complaint::engine("host-garbled", "the host sent output that is no base64").caused_by(error)
+    })
 }
 
 /// The host answered with something that is no answer to what was asked.

@@ -5,6 +5,7 @@
 
 pub(crate) mod launch;
 pub(crate) mod replace;
+pub(crate) mod way_out;
 
 use crate::client::Client;
 use crate::complaint::Complaint;

@@ -1,11 +1,16 @@
 //! The `box` command: CLI, host and way out in one executable.
 
 mod age;
+mod archive;
 mod child;
 mod client;
 mod complaint;
+mod copying;
+mod git;
+mod here;
 mod host;
 mod identity;
+mod inside;
 mod output;
 mod pump;
 mod runtimes;

@@ -133,6 +133,21 @@ impl Output {
         }
     }
 
+    /// What a person must not miss, on standard error whatever the format.
+    pub(crate) fn shout(&mut self, text: &str) {
+        self.wipe();
+        let word = self.err_paint.with(Ink::Red, "WARNING");
+        to_stderr(&format!("{word}: {text}\n"));
+    }
+
+    /// What something in a box printed, for the person: it must not steer the terminal.
+    pub(crate) fn foreign(&mut self, bytes: &[u8]) {
+        if self.format == Format::Text {
+            self.wipe();
+            to_stderr(&visible(&String::from_utf8_lossy(bytes)));
+        }
+    }
+
     /// What is going on right now. On a terminal the next output takes its place.
     pub(crate) fn progress(&mut self, text: &str) {
         if self.format == Format::Json {

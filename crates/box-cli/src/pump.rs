@@ -207,12 +207,14 @@ impl Pump {
                     return Ok(());
                 }
                 Reply::Problem(problem) => return Err(problem.into()),
-                Reply::Progress { .. } => {}
+                Reply::Progress { .. } | Reply::Note { .. } => {}
                 other @ (Reply::Done(_)
                 | Reply::Streams
                 | Reply::Output { .. }
                 | Reply::Thread { .. }
                 | Reply::Update(_)
+                | Reply::Decision(_)
+                | Reply::Net(_)
                 | Reply::AnswerRefused { .. }) => return Err(unexpected(&other)),
             }
         }

@@ -12,8 +12,8 @@ use crate::output::{Format, Ink, Output, visible};
 use crate::signals::Signals;
 use crate::terminal;
 use crate::transcript::Transcript;
-use box_api::control::{Reply, Request};
-use box_api::thread::{Cursor, Decision, ThreadUpdate, TurnOutcome};
+use box_api::control::{ClientMessage, Reply, Request};
+use box_api::thread::{Cursor, Decision, Item, JournalRow, ThreadUpdate, TurnOutcome};
 use conversation::Conversation;
 use moves::{Action, Answers, Input};
 use rustix::event::{PollFd, PollFlags};
@@ -59,6 +59,7 @@ pub(crate) fn drive(
         typed: reads_lines.then(Vec::new),
         take_ups: 0,
     };
+    driver.say_who_looks()?;
     loop {
         for input in driver.wait()? {
             if let ControlFlow::Break(code) = driver.handle(input)? {
@@ -164,6 +165,10 @@ impl Driver<'_> {
                     self.take_ups = 0;
                     self.show(update)?;
                 }
+                Action::Aside(item) => {
+                    asks = true;
+                    self.show_aside(item)?;
+                }
                 Action::Note(text) => self.note(&text)?,
                 Action::Ended { outcome, note } => self.ended(outcome, note.as_deref())?,
                 Action::Progress(text) => {
@@ -209,7 +214,10 @@ impl Driver<'_> {
         // A thread is told again when it is taken up again.
         let shown = match (reply, self.conversation.thread()) {
             (Reply::Thread { thread, .. }, known) => known != Some(*thread),
-            (reply, _) => matches!(reply, Reply::AnswerRefused { .. } | Reply::Done(_)),
+            (reply, _) => matches!(
+                reply,
+                Reply::AnswerRefused { .. } | Reply::Decision(_) | Reply::Done(_)
+            ),
         };
         if shown && self.output.format() == Format::Json {
             self.output.object(reply)?;
@@ -224,6 +232,32 @@ impl Driver<'_> {
                 self.transcript.show(&update);
                 self.flush()
             }
+        }
+    }
+
+    /// With `--json` the reply was printed as it came.
+    fn show_aside(&mut self, item: Item) -> Result<(), Complaint> {
+        if self.output.format() == Format::Json {
+            return Ok(());
+        }
+        let row = JournalRow {
+            seq: 0,
+            at_ms: 0,
+            item,
+        };
+        self.transcript.show(&ThreadUpdate::Row(row));
+        self.flush()
+    }
+
+    /// Only a person is asked about the network.
+    fn say_who_looks(&mut self) -> Result<(), Complaint> {
+        if !self.conversation.asks_a_person() {
+            return Ok(());
+        }
+        match self.client.say(&ClientMessage::Person) {
+            // It went away; reading notices.
+            Err(error) if !error.is_gone() => Err(error.into()),
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 
@@ -293,12 +327,12 @@ impl Driver<'_> {
         self.note("the host went away; taking the turn up again")?;
         let thread = self.conversation.thread();
         let mut client = host::reach(self.output, OtherBuild::Bear)?;
-        let request = Request::Attach {
+        let request = Request::Attach(box_api::control::Attach {
             name,
             thread,
             after: cursor,
             follow: true,
-        };
+        });
         match client.request(&request) {
             Ok(()) => {}
             // It went away again; reading notices.
@@ -306,7 +340,7 @@ impl Driver<'_> {
             Err(error) => return Err(error.into()),
         }
         self.client = client;
-        Ok(())
+        self.say_who_looks()
     }
 }
 

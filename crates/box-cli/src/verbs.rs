@@ -1,33 +1,67 @@
 //! The one table of verbs: dispatch, help and did-you-mean all come from it (spec B46).
 
 mod agent;
+mod amount;
+mod answer;
 mod attach;
+mod completion;
+mod config;
 mod confirm;
+mod cp;
 mod credential;
+mod decisions;
+mod diff;
+mod doctor;
 mod drill;
+mod du;
 mod egress;
+mod events;
 mod exec;
+mod export;
+mod expose;
+mod freeze;
+mod furnish;
 mod image;
+mod import;
 mod info;
+mod install;
+mod kill;
 mod list;
 mod logs;
 mod machine;
+mod man;
+mod net;
 mod new;
+mod policy;
+mod prune;
+mod ps;
+mod pull;
+mod rename;
+mod restart;
+mod restore;
 mod rm;
 mod run;
 mod serve;
+mod set;
 mod shell;
+mod snapshot;
+mod snapshots;
 mod start;
 mod status;
 mod stop;
 mod target;
+mod thaw;
+mod top;
+mod undelete;
+mod uninstall;
 mod up;
 mod usage;
+mod wait;
 
 use crate::complaint::{Complaint, WE_FAILED};
 use crate::identity;
 use crate::output::{Format, Output};
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use std::process::ExitCode;
 
 /// How a verb ends: an exit code, or a complaint with one.
@@ -60,19 +94,51 @@ enum Verb {
     New(new::Args),
     List(list::Args),
     Info(info::Args),
+    Top(top::Args),
+    Events(events::Args),
+    Set(set::Args),
     Exec(exec::Args),
     Shell(shell::Args),
+    Cp(cp::Args),
+    Diff(diff::Args),
+    Pull(pull::Args),
+    Ps(ps::Args),
+    Kill(kill::Args),
+    Expose(expose::Args),
     Start(start::Args),
     #[command(visible_alias = "down")]
     Stop(stop::Args),
+    Freeze(freeze::Args),
+    Thaw(thaw::Args),
+    Restart(restart::Args),
+    Rename(rename::Args),
+    Snapshot(snapshot::Args),
+    Snapshots(snapshots::Args),
+    Restore(restore::Args),
+    Export(export::Args),
+    Import(import::Args),
     Rm(rm::Args),
+    Undelete(undelete::Args),
+    Prune(prune::Args),
+    Du(du::Args),
+    Wait(wait::Args),
     Logs(logs::Args),
+    Decisions(decisions::Args),
+    Answer(answer::Args),
+    Net(net::Args),
+    Policy(policy::Args),
     Image(image::Args),
     Credential(credential::Args),
     Agent(agent::Args),
+    Doctor(doctor::Args),
     Drill(drill::Args),
     Serve(serve::Args),
     Status(status::Args),
+    Config(config::Args),
+    Install(install::Args),
+    Uninstall(uninstall::Args),
+    Completion(completion::Args),
+    Man(man::Args),
     #[command(name = egress::VERB, hide = true)]
     Egress(egress::Args),
 }
@@ -86,18 +152,50 @@ impl Verb {
             Self::New(args) => new::run(args),
             Self::List(args) => list::run(&args),
             Self::Info(args) => info::run(args),
+            Self::Top(args) => top::run(&args),
+            Self::Events(args) => events::run(&args),
+            Self::Set(args) => set::run(args),
             Self::Exec(args) => exec::run(args),
             Self::Shell(args) => shell::run(args),
+            Self::Cp(args) => cp::run(&args),
+            Self::Diff(args) => diff::run(&args),
+            Self::Pull(args) => pull::run(&args),
+            Self::Ps(args) => ps::run(&args),
+            Self::Kill(args) => kill::run(args),
+            Self::Expose(args) => expose::run(args),
             Self::Start(args) => start::run(&args),
             Self::Stop(args) => stop::run(args),
-            Self::Rm(args) => rm::run(args),
+            Self::Freeze(args) => freeze::run(args),
+            Self::Thaw(args) => thaw::run(args),
+            Self::Restart(args) => restart::run(args),
+            Self::Rename(args) => rename::run(args),
+            Self::Snapshot(args) => snapshot::run(args),
+            Self::Snapshots(args) => snapshots::run(&args),
+            Self::Restore(args) => restore::run(args),
+            Self::Export(args) => export::run(&args),
+            Self::Import(args) => import::run(args),
+            Self::Rm(args) => rm::run(&args),
+            Self::Undelete(args) => undelete::run(args),
+            Self::Prune(args) => prune::run(&args),
+            Self::Du(args) => du::run(args),
+            Self::Wait(args) => wait::run(&args),
             Self::Logs(args) => logs::run(args),
+            Self::Decisions(args) => decisions::run(&args),
+            Self::Answer(args) => answer::run(args),
+            Self::Net(args) => net::run(&args),
+            Self::Policy(args) => policy::run(args),
             Self::Image(args) => image::run(args),
             Self::Credential(args) => credential::run(args),
             Self::Agent(args) => agent::run(args),
+            Self::Doctor(args) => doctor::run(args),
             Self::Drill(args) => drill::run(args),
             Self::Serve(args) => serve::run(&args),
             Self::Status(args) => status::run(&args),
+            Self::Config(args) => config::run(&args),
+            Self::Install(args) => install::run(&args),
+            Self::Uninstall(args) => uninstall::run(&args),
+            Self::Completion(args) => completion::run(&args),
+            Self::Man(args) => man::run(&args),
             Self::Egress(args) => egress::run(&args),
         }
     }
@@ -109,18 +207,52 @@ impl Verb {
             Self::New(args) => args.print.json,
             Self::List(args) => args.print.json,
             Self::Info(args) => args.print.json,
+            Self::Top(args) => args.print.json,
+            Self::Events(args) => args.print.json,
+            Self::Set(args) => args.print.json,
+            Self::Cp(args) => args.print.json,
+            Self::Diff(args) => args.print.json,
+            Self::Pull(args) => args.print.json,
+            Self::Ps(args) => args.print.json,
+            Self::Kill(args) => args.print.json,
+            Self::Expose(args) => args.print.json,
             Self::Start(args) => args.print.json,
             Self::Stop(args) => args.print.json,
+            Self::Freeze(args) => args.print.json,
+            Self::Thaw(args) => args.print.json,
+            Self::Restart(args) => args.print.json,
+            Self::Rename(args) => args.print.json,
+            Self::Snapshot(args) => args.print.json,
+            Self::Snapshots(args) => args.print.json,
+            Self::Restore(args) => args.print.json,
+            Self::Export(args) => args.print.json,
+            Self::Import(args) => args.print.json,
             Self::Rm(args) => args.print.json,
+            Self::Undelete(args) => args.print.json,
+            Self::Prune(args) => args.print.json,
+            Self::Du(args) => args.print.json,
+            Self::Wait(args) => args.print.json,
             Self::Logs(args) => args.print.json,
+            Self::Decisions(args) => args.print.json,
+            Self::Answer(args) => args.print.json,
+            Self::Net(args) => args.print.json,
+            Self::Policy(args) => args.json(),
             Self::Image(args) => args.json(),
             Self::Credential(args) => args.json(),
             Self::Agent(args) => args.json(),
+            Self::Doctor(args) => args.print.json,
             Self::Drill(args) => args.print.json,
             Self::Status(args) => args.print.json,
-            Self::Up(_) | Self::Exec(_) | Self::Shell(_) | Self::Serve(_) | Self::Egress(_) => {
-                false
-            }
+            Self::Config(args) => args.print.json,
+            Self::Up(_)
+            | Self::Exec(_)
+            | Self::Shell(_)
+            | Self::Serve(_)
+            | Self::Install(_)
+            | Self::Uninstall(_)
+            | Self::Completion(_)
+            | Self::Man(_)
+            | Self::Egress(_) => false,
         };
         if json { Format::Json } else { Format::Text }
     }
@@ -146,6 +278,34 @@ impl Print {
         } else {
             Format::Text
         })
+    }
+}
+
+/// The table as other programs read it, for completions and the manual: without what is hidden.
+fn table() -> clap::Command {
+    let mut table = without_hidden(&Line::command());
+    table.build();
+    table
+}
+
+fn without_hidden(command: &clap::Command) -> clap::Command {
+    let arguments = command.get_arguments().filter(|one| !one.is_hide_set());
+    let verbs = command.get_subcommands().filter(|one| !one.is_hide_set());
+    let aliases = command.get_visible_aliases().map(str::to_owned);
+    let mut shown = clap::Command::new(command.get_name().to_owned())
+        .disable_help_subcommand(true)
+        .visible_aliases(aliases.collect::<Vec<_>>())
+        .args(arguments.cloned())
+        .subcommands(verbs.map(without_hidden));
+    if let Some(about) = command.get_about() {
+        shown = shown.about(about.clone());
+    }
+    if let Some(examples) = command.get_after_help() {
+        shown = shown.after_help(examples.clone());
+    }
+    match command.get_version() {
+        Some(version) => shown.version(version.to_owned()),
+        None => shown,
     }
 }
 

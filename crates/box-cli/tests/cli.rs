@@ -10,14 +10,21 @@
 
 mod cli {
     mod attach;
+    mod doctor;
     mod exec;
     mod fake_host;
+    mod files;
     mod greeting;
+    mod images;
+    mod install;
+    mod limits;
     mod person;
     mod print;
     mod program;
     mod run;
     mod secret;
+    mod travel;
+    mod undo;
     mod up;
     mod wrong;
 }

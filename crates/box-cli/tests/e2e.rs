@@ -15,17 +15,28 @@
 mod e2e {
     mod alone;
     mod archive;
+    mod asked;
     mod control;
     mod credential;
     mod drill;
+    mod expose;
+    mod files;
+    mod here;
     mod host;
     mod hostile;
+    mod image;
     mod leaks;
+    mod limits;
     mod lost;
     mod net;
+    mod processes;
     mod program;
+    mod rootless;
     mod seed;
     mod terminal;
+    mod travel;
     mod turn;
+    mod undo;
+    mod uninstall;
     mod wrong;
 }

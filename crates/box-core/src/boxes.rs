@@ -6,7 +6,9 @@ use crate::caller::Caller;
 use crate::host::Host;
 use crate::store::StoreError;
 use crate::suggest::nearest;
-use box_api::control::{BoxInfo, BoxState, Limits, NetPreset, Profile};
+use box_api::control::{
+    BoxInfo, BoxSettings, BoxState, KeepWorkspace, Limits, NetPreset, Origin, Profile,
+};
 use box_api::thread::ThreadInfo;
 use box_api::{BoxId, BoxName, BoxTitle, Owner};
 
@@ -33,6 +35,18 @@ pub struct BoxRecord {
     pub created_at_ms: i64,
     /// Why it failed.
     pub problem: Option<String>,
+    pub settings: BoxSettings,
+    /// Where its files came from, when that was no image.
+    pub origin: Option<Origin>,
+    /// Since when it is in the trash.
+    pub trashed_at_ms: Option<i64>,
+}
+
+impl BoxRecord {
+    /// Whether it has its name still: a box on its way out has given it back.
+    pub fn is_live(&self) -> bool {
+        self.state != BoxState::Removing && self.state != BoxState::Trashed
+    }
 }
 
 /// Why a box could not be found.
@@ -90,8 +104,20 @@ pub async fn list(host: &Host, caller: &Caller) -> Result<Vec<BoxRecord>, StoreE
     let records = host.store.read(rows::all).await?;
     let visible = records
         .into_iter()
-        .filter(|record| caller.may(&record.owner) && record.state != BoxState::Removing);
+        .filter(|record| caller.may(&record.owner) && record.is_live());
     Ok(visible.collect())
+}
+
+/// The caller's boxes in the trash, the newest first.
+///
+/// # Errors
+/// What the store said.
+pub async fn trash(host: &Host, caller: &Caller) -> Result<Vec<BoxRecord>, StoreError> {
+    let read = |connection: &rusqlite::Connection| rows::trashed(connection, KeepWorkspace::Yes);
+    let mut records = host.store.read(read).await?;
+    records.retain(|record| caller.may(&record.owner));
+    records.reverse();
+    Ok(records)
 }
 
 /// The box with this id, whoever's it is.
@@ -104,7 +130,8 @@ pub async fn get(host: &Host, id: BoxId) -> Result<Option<BoxRecord>, StoreError
         .await
 }
 
-/// A box as clients see it. `pid` is its pid 1, `threads` what the threads module lists.
+/// A box as clients see it, but for what [`crate::watch`] and [`crate::events`] know. `pid` is its
+/// pid 1, `threads` what the threads module lists.
 pub fn info(
     host: &Host,
     record: &BoxRecord,
@@ -132,6 +159,11 @@ pub fn info(
         workspace: workspace.map(|path| path.display().to_string()),
         pid,
         problem: record.problem.clone(),
+        settings: record.settings,
+        origin: record.origin.clone(),
+        trashed_at_ms: record.trashed_at_ms,
+        frozen: false,
+        events: Vec::new(),
     }
 }
 
@@ -145,6 +177,8 @@ pub fn state_word(state: BoxState) -> &'static str {
         BoxState::Stopping => "stopping",
         BoxState::Removing => "being removed",
         BoxState::Failed => "failed",
+        BoxState::Restoring => "being restored",
+        BoxState::Trashed => "in the trash",
     }
 }
 

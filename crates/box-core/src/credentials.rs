@@ -16,7 +16,7 @@ use crate::caller::Caller;
 use crate::egress::EgressError;
 use crate::host::Host;
 use crate::store::{Durability, StoreError};
-use box_api::control::{BoxState, CredentialInfo};
+use box_api::control::{Accounts, BoxState, CredentialInfo};
 use box_api::egress::{Binding, Carriage, CredentialSpec, CredentialState, HostName};
 use box_api::{BoxId, Owner};
 use rows::CredentialRow;
@@ -238,6 +238,9 @@ async fn ensure_placeholders(
     host: &Host,
     record: &BoxRecord,
 ) -> Result<Vec<(CredentialRow, String, Fresh)>, StoreError> {
+    if record.settings.accounts == Accounts::None {
+        return Ok(Vec::new());
+    }
     let (id, owner) = (record.id, record.owner);
     let (wanted, have) = host
         .store
@@ -264,6 +267,47 @@ async fn ensure_placeholders(
         all.push((row, kept.await?, Fresh::Yes));
     }
     Ok(all)
+}
+
+/// Takes every placeholder from a box: none of them is worth anything from now on.
+///
+/// # Errors
+/// What the store said.
+pub async fn take_away(host: &Host, id: BoxId) -> Result<(), StoreError> {
+    let gone = host.store.write(Durability::Full, move |transaction| {
+        rows::take_from_box(transaction, &id)
+    });
+    let gone = gone.await?;
+    forget(host, gone.into_iter().map(|one| (id, one)).collect()).await;
+    Ok(())
+}
+
+/// Gives a clone placeholders of its own for every account its source has one of (D34). Accounts of
+/// another owner are left out.
+///
+/// # Errors
+/// What the store said.
+pub async fn bind_like(
+    host: &Host,
+    source: &BoxRecord,
+    clone: &BoxRecord,
+) -> Result<(), StoreError> {
+    let (from, id, owner) = (source.id, clone.id, clone.owner);
+    let had = host
+        .store
+        .read(move |connection| rows::placeholders_of(connection, &from));
+    for (row, _) in had.await? {
+        if row.owner != owner {
+            continue;
+        }
+        let fresh = placeholder::make(&row.prefix, row.chars, &*host.random);
+        let at_ms = host.now_ms();
+        let kept = host.store.write(Durability::Prompt, move |transaction| {
+            rows::put_placeholder(transaction, &id, &row, &fresh, at_ms)
+        });
+        kept.await?;
+    }
+    Ok(())
 }
 
 async fn bind(host: &Host, record: &BoxRecord, binding: Binding) {

@@ -5,9 +5,11 @@
 
 use crate::caller::Caller;
 use crate::host::Host;
+use crate::network;
 use crate::store::StoreError;
 use crate::thread::state::Closed;
 use crate::thread::{AnswerFailure, ThreadError};
+use crate::watch::{self, Awake};
 use box_api::thread::{Decision, DecisionKind, DecisionOption, DecisionState, OptionKind};
 use box_api::{BoxId, DecisionId, Owner, ThreadId};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, types::Type};
@@ -88,9 +90,13 @@ pub async fn answer(
     by: &str,
 ) -> Result<(), AnswerError> {
     let record = find(host, caller, id).await?;
-    let thread = record.decision.thread;
     let option = open_option(&record, option)?;
+    let Some(thread) = record.decision.thread else {
+        return network::answer(host, record, option, by.to_owned()).await;
+    };
     let handle = host.threads.handle(host, thread).await?;
+    // The agent hears the answer only while its box runs.
+    let _awake = touched(host, handle.box_id()).await;
     match handle.answer(id, option, by.to_owned()).await? {
         Ok(()) => Ok(()),
         // Between the look and the answer somebody was faster, or the agent died.
@@ -101,6 +107,17 @@ pub async fn answer(
                 state: decision.state,
                 who,
             })
+        }
+    }
+}
+
+/// An answer is on record whether or not the agent can hear it now.
+async fn touched(host: &Host, id: BoxId) -> Option<Awake> {
+    match watch::touch(host, id).await {
+        Ok(awake) => awake,
+        Err(error) => {
+            tracing::warn!(%id, %error, "a box that was answered is not awake");
+            None
         }
     }
 }
@@ -183,8 +200,8 @@ pub async fn open(host: &Host, caller: &Caller) -> Result<Vec<Decision>, StoreEr
     host.store
         .read(move |tables| {
             let sql = format!(
-                "SELECT {COLUMNS} FROM decisions \
-                 WHERE state = 'open' AND thread IS NOT NULL ORDER BY id"
+                "SELECT {COLUMNS} FROM decisions WHERE state = 'open' AND box_id IN \
+                 (SELECT id FROM boxes WHERE state NOT IN ('removing', 'trashed')) ORDER BY id"
             );
             let mut statement = tables.prepare_cached(&sql)?;
             let rows = statement.query_map([], read)?;
@@ -194,6 +211,24 @@ pub async fn open(host: &Host, caller: &Caller) -> Result<Vec<Decision>, StoreEr
                 .take(OPEN_LISTED_MAX as usize)
                 .map(|row| row.map(|record| record.decision))
                 .collect()
+        })
+        .await
+}
+
+/// The open decisions about the network of a box, oldest first.
+///
+/// # Errors
+/// What the store said.
+pub async fn open_of_network(host: &Host, id: BoxId) -> Result<Vec<Decision>, StoreError> {
+    host.store
+        .read(move |tables| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM decisions WHERE box_id = ? AND state = 'open' \
+                 AND subject IS NOT NULL ORDER BY id LIMIT {OPEN_LISTED_MAX}"
+            );
+            let mut statement = tables.prepare_cached(&sql)?;
+            let rows = statement.query_map([id.as_str()], read)?;
+            rows.map(|row| row.map(|record| record.decision)).collect()
         })
         .await
 }
@@ -245,7 +280,7 @@ pub(crate) fn insert(
         .execute((
             decision.decision.0,
             decision.box_id.as_str(),
-            decision.thread.as_str(),
+            decision.thread.as_ref().map(ThreadId::as_str),
             asker.owner.to_string(),
             asker.generation,
             about_word(decision.about),
@@ -311,7 +346,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
     let decision = Decision {
         decision: DecisionId(row.get(0)?),
         box_id: parsed::<BoxId>(row, 1)?,
-        thread: parsed::<ThreadId>(row, 2)?,
+        thread: match row.get::<_, Option<String>>(2)? {
+            Some(_) => Some(parsed::<ThreadId>(row, 2)?),
+            None => None,
+        },
         about: word(row, 4)?,
         title: row.get(5)?,
         call: row.get(6)?,

@@ -18,12 +18,16 @@ pub use process::Program;
 use crate::boxes::BoxRecord;
 use crate::host::Runtimes;
 use crate::paths::Paths;
+use crate::people::People;
 use crate::policy::Machine;
 use crate::random::Random;
 use crate::settings::Settings;
 use crate::store::Store;
+use crate::thread::Threads;
 use box_api::BoxId;
-use box_api::egress::{Answer, Binding, Checked, CredentialSpec, CredentialState, Request};
+use box_api::egress::{
+    Answer, Binding, Checked, CredentialSpec, CredentialState, HostName, Request,
+};
 use box_runtime::BoxSockets;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,11 +59,11 @@ pub struct Surroundings {
     pub runtimes: Runtimes,
     pub random: Arc<dyn Random>,
     pub machine: Machine,
+    pub threads: Threads,
+    pub people: People,
     pub build: String,
     /// How box-egress is started.
     pub program: Program,
-    /// The user the host runs as.
-    pub uid: u32,
 }
 
 /// Makes what boxes trust: the deployment's CA and the bundle. Blocks; called before the host
@@ -175,6 +179,20 @@ impl Egress {
     /// [`EgressError`]
     pub async fn bind(&self, box_id: BoxId, binding: Binding) -> Result<(), EgressError> {
         self.ask(Request::Bind { box_id, binding }).await.map(drop)
+    }
+
+    /// A person lets a box through to a host and port, once.
+    ///
+    /// # Errors
+    /// [`EgressError`]
+    pub async fn allow_once(
+        &self,
+        box_id: BoxId,
+        host: HostName,
+        port: u16,
+    ) -> Result<(), EgressError> {
+        let request = Request::AllowOnce { box_id, host, port };
+        self.ask(request).await.map(drop)
     }
 
     /// # Errors

@@ -5,6 +5,7 @@ use crate::caller::Caller;
 use crate::credentials;
 use crate::host::Host;
 use crate::store::StoreError;
+use crate::watch;
 use box_api::BoxName;
 use box_api::control::{BoxState, Exec};
 use box_runtime::{ExecSpec, Execution, RuntimeError};
@@ -53,11 +54,12 @@ pub async fn exec(host: &Host, caller: &Caller, asked: Exec) -> Result<Execution
         terminal: asked.terminal,
     };
     let failed = |source| failed(&record, program, source);
-    let runtime = match host.runtime_of(&record) {
-        Ok(runtime) => runtime,
+    let awake = match watch::awake(host, &record).await {
+        Ok(awake) => awake,
         Err(source) => return Err(failed(source)),
     };
-    runtime.exec(&record.id, spec).await.map_err(failed)
+    let execution = awake.exec(&record.id, spec).await.map_err(failed)?;
+    Ok(awake.with(execution))
 }
 
 fn failed(record: &BoxRecord, program: String, source: RuntimeError) -> ExecError {

@@ -3,15 +3,19 @@
 use crate::boxes::BoxRecord;
 use crate::clock::Clock;
 use crate::egress::Egress;
+use crate::expose::Listeners;
+use crate::images::ImageUse;
 use crate::lifecycle::Changes;
 use crate::lock::Lock;
 use crate::logs::Logs;
 use crate::paths::Paths;
+use crate::people::People;
 use crate::policy::Machine;
 use crate::random::Random;
 use crate::settings::Settings;
 use crate::store::Store;
 use crate::thread::Threads;
+use crate::watch::Touches;
 use box_runtime::{Runtime, RuntimeError};
 use std::sync::Arc;
 
@@ -26,8 +30,16 @@ pub struct Host {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub threads: Threads,
+    /// Who is there to be asked.
+    pub people: People,
+    /// Who wants something of which running box.
+    pub touches: Touches,
+    /// Which images must not go.
+    pub image_use: ImageUse,
     /// Woken whenever a box's row changes.
     pub changes: Changes,
+    /// Ports of boxes this host listens at.
+    pub exposed: Listeners,
     /// Woken whenever a log of a process grows.
     pub logs: Logs,
     /// Settings of this machine's own package clients.

@@ -1,11 +1,13 @@
-//! Images of the default engine: list, make ready, remove.
+//! Images of the default engine: list, make ready, remove, clean up.
 
 use crate::boxes::rows;
 use crate::host::Host;
 use crate::store::StoreError;
 use box_api::BoxName;
 use box_api::control::ImageInfo;
-use box_runtime::{Progress, RuntimeError};
+use box_runtime::{Progress, Prune, RuntimeError, Unused};
+use std::path::Path;
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Why an image was not listed, made ready or removed.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +20,10 @@ pub enum ImageError {
     },
     #[error("could not list the images")]
     List(#[source] RuntimeError),
+    #[error("an archive is named by its absolute path, and `{0}` is none")]
+    RelativeArchive(String),
+    #[error("could not remove what is unused")]
+    Prune(#[source] RuntimeError),
     #[error("there is no image `{image}`")]
     Unknown { image: String, known: Vec<String> },
     #[error("the image `{image}` is in use by {}", names(.boxes))]
@@ -38,6 +44,21 @@ fn names(boxes: &[BoxName]) -> String {
         .map(|name| format!("`{name}`"))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+/// Keeps an image from being removed between being made ready and being a box's.
+#[derive(Debug, Default)]
+pub struct ImageUse(RwLock<()>);
+
+impl ImageUse {
+    /// While it is held no image goes.
+    pub async fn begin(&self) -> RwLockReadGuard<'_, ()> {
+        self.0.read().await
+    }
+
+    async fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+        self.0.write().await
+    }
 }
 
 /// # Errors
@@ -68,15 +89,73 @@ pub async fn prepare(
     images.prepare(image, progress).await.map_err(failed)
 }
 
+/// Makes an image ready anew, though it is: what its name stands for may have changed. Boxes keep
+/// the one they were made from.
+///
+/// # Errors
+/// [`ImageError::Prepare`]
+pub async fn refresh(
+    host: &Host,
+    image: &str,
+    progress: &dyn Progress,
+) -> Result<ImageInfo, ImageError> {
+    let images = host.runtimes.default().images();
+    let failed = |source| ImageError::Prepare {
+        image: image.to_owned(),
+        source,
+    };
+    images.refresh(image, progress).await.map_err(failed)
+}
+
+/// Makes an image of an archive, under the name `built:<name>`.
+///
+/// # Errors
+/// [`ImageError::Prepare`], [`ImageError::RelativeArchive`]
+pub async fn adopt(
+    host: &Host,
+    archive: &str,
+    name: &str,
+    progress: &dyn Progress,
+) -> Result<ImageInfo, ImageError> {
+    let path = Path::new(archive);
+    if !path.is_absolute() {
+        return Err(ImageError::RelativeArchive(archive.to_owned()));
+    }
+    let images = host.runtimes.default().images();
+    let failed = |source| ImageError::Prepare {
+        image: format!("built:{name}"),
+        source,
+    };
+    images.adopt(path, name, progress).await.map_err(failed)
+}
+
+/// What no box uses, those in the trash and snapshots, which are of boxes, included.
+///
+/// # Errors
+/// [`ImageError::Prune`]
+pub async fn prune(host: &Host, how: Prune) -> Result<Unused, ImageError> {
+    let _alone = host.image_use.alone().await;
+    let records = host.store.read(rows::all).await?;
+    let used = records.into_iter().map(|record| record.image_digest);
+    let images = host.runtimes.default().images();
+    images
+        .prune(used.collect(), how)
+        .await
+        .map_err(ImageError::Prune)
+}
+
 /// Removes an image no box was made from.
 ///
 /// # Errors
 /// [`ImageError::InUse`] names the boxes.
 pub async fn remove(host: &Host, image: &str) -> Result<(), ImageError> {
+    let _alone = host.image_use.alone().await;
     let known = list(host).await?;
-    let found = known
-        .iter()
-        .find(|known| known.image == image || known.digest == image);
+    let images = host.runtimes.default().images();
+    let written = images.canonical(image).unwrap_or_else(|_| image.to_owned());
+    let found = known.iter().find(|known| {
+        known.image == written || known.digest == image.trim_start_matches("sha256:")
+    });
     let Some(found) = found else {
         let known = known.into_iter().map(|known| known.image).collect();
         return Err(ImageError::Unknown {
@@ -99,10 +178,5 @@ pub async fn remove(host: &Host, image: &str) -> Result<(), ImageError> {
         image: image.to_owned(),
         source,
     };
-    host.runtimes
-        .default()
-        .images()
-        .remove(&found.image)
-        .await
-        .map_err(failed)
+    images.remove(&found.image).await.map_err(failed)
 }

@@ -6,24 +6,57 @@
 //! only one of them can do.
 
 mod claim;
+mod clone;
 mod create;
+mod disk;
+mod expire;
+mod export;
 mod files;
+mod import;
+mod marks;
+mod prune;
 mod remove;
+mod rename;
+mod restart;
+mod restore;
+mod set;
+mod setup;
+mod snapshot;
 mod spec;
 mod start;
 mod stop;
+mod trash;
+mod travel;
+mod unpushed;
+mod wait;
+mod workspace;
 
 pub use claim::Changes;
+pub use clone::{CloneError, clone};
 pub use create::{CreateError, create};
+pub use disk::{DiskError, disk_usage};
+pub use expire::{Expired, Room, expire, watch_trash};
+pub use export::{Departing, ExportError, depart};
 pub use files::{FilesError, place as place_files};
+pub use import::{ImportError, import};
+pub use prune::prune;
 pub use remove::{RemoveError, remove};
+pub use rename::{RenameError, rename};
+pub use restart::{RestartError, restart};
+pub use restore::{BEFORE_RESTORE_MAX, RestoreError, restore};
+pub use set::{Set, SetError, SettingError, set};
+pub use setup::{IMAGE_SETUP, ScriptError, Setup, SetupError, check_script, set_up, setup_of};
+pub use snapshot::{SnapshotError, discard, snapshot, snapshots};
 pub use spec::spec_of;
 pub use start::{StartError, start};
-pub use stop::{STOP_GRACE, StopError, stop};
+pub use stop::{STOP_GRACE, StopError, stop, stop_because};
+pub use trash::{UndeleteError, trash, undelete};
+pub use unpushed::{UnpushedError, refuse_unpushed};
+pub use wait::{WaitError, wait};
 
-pub(crate) use claim::{move_state, settle};
+pub(crate) use claim::{hold_running, move_state_because, settle};
 pub(crate) use remove::dismantle;
-pub(crate) use stop::bring_down;
+pub(crate) use stop::{bring_down, clear_after};
 
 use box_runtime::Progress;
 

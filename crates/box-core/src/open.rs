@@ -2,16 +2,20 @@
 
 use crate::clock::Clock;
 use crate::egress::{self, Egress, PrepareError, Program, Surroundings};
+use crate::expose::Listeners;
 use crate::host::{Host, Runtimes};
+use crate::images::ImageUse;
 use crate::lifecycle::Changes;
 use crate::lock::{Holder, Lock, LockError};
 use crate::logs::Logs;
 use crate::paths::Paths;
+use crate::people::People;
 use crate::policy::Machine;
 use crate::random::Random;
 use crate::settings::{Settings, SettingsError};
 use crate::store::{Store, StoreError};
 use crate::thread::Threads;
+use crate::watch::Touches;
 use box_api::BoxId;
 use box_runtime::erase::erase;
 use std::fs::{self, DirBuilder};
@@ -178,6 +182,7 @@ impl Opened {
     /// The host, with a task that keeps box-egress alive. The second half yields the boxes that
     /// ended by themselves.
     pub fn with_egress(self, program: Program) -> (Arc<Host>, mpsc::Receiver<BoxId>) {
+        let (threads, people) = (Threads::default(), People::default());
         let (egress, gone) = Egress::start(Surroundings {
             paths: self.opening.paths.clone(),
             settings: self.settings.clone(),
@@ -185,15 +190,20 @@ impl Opened {
             runtimes: self.runtimes.clone(),
             random: Arc::clone(&self.opening.random),
             machine: self.opening.machine.clone(),
+            threads: threads.clone(),
+            people: people.clone(),
             build: self.opening.build.clone(),
             program,
-            uid: self.opening.uid,
         });
-        (self.with(egress), gone)
+        (self.put_together(egress, threads, people), gone)
     }
 
     /// The host, speaking with box-egress through `egress`.
     pub fn with(self, egress: Egress) -> Arc<Host> {
+        self.put_together(egress, Threads::default(), People::default())
+    }
+
+    fn put_together(self, egress: Egress, threads: Threads, people: People) -> Arc<Host> {
         let Self {
             opening,
             runtimes,
@@ -210,8 +220,12 @@ impl Opened {
             egress,
             clock: opening.clock,
             random: opening.random,
-            threads: Threads::default(),
+            threads,
+            people,
+            image_use: ImageUse::default(),
+            touches: Touches::default(),
             changes: Changes::default(),
+            exposed: Listeners::default(),
             logs: Logs::default(),
             machine: opening.machine,
             build: opening.build,
@@ -238,7 +252,8 @@ fn own_folder(path: &Path, uid: u32) -> Result<(), OpenError> {
         path: path.to_owned(),
         source,
     })?;
-    if found.uid() != uid {
+    // The user's number in a user namespace of its own is another one, in which files are seen too.
+    if found.uid() != rustix::process::geteuid().as_raw() {
         return Err(OpenError::Foreign {
             path: path.to_owned(),
         });

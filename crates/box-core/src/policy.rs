@@ -9,9 +9,10 @@ pub use registries::Machine;
 
 use crate::agents;
 use crate::boxes::BoxRecord;
+use crate::network::rules::Lists;
 use crate::settings::Settings;
 use box_api::control::NetPreset;
-use box_api::egress::policy::ENTRIES_MAX;
+use box_api::egress::policy::{ENTRIES_MAX, Unlisted};
 use box_api::egress::{HostPattern, Policy};
 
 /// Where code lives, with the hosts their pages, archives and release files come from.
@@ -30,7 +31,13 @@ const FORGES: &[&str] = &[
 ];
 
 /// The policy a box is registered with. Reads the clients' settings, so it blocks for a moment.
-pub fn of_box(record: &BoxRecord, settings: &Settings, machine: &Machine) -> Policy {
+pub fn of_box(
+    record: &BoxRecord,
+    settings: &Settings,
+    machine: &Machine,
+    rules: Lists,
+    unlisted: Unlisted,
+) -> Policy {
     let preset_hosts = match record.net {
         NetPreset::Balanced => balanced(machine),
         NetPreset::Open | NetPreset::Locked => Vec::new(),
@@ -42,11 +49,13 @@ pub fn of_box(record: &BoxRecord, settings: &Settings, machine: &Machine) -> Pol
         .filter_map(|entry| HostPattern::parse(entry).ok());
     let mut allow = settings.allow.value.clone();
     allow.extend(own);
+    allow.extend(rules.allow);
     Policy {
         preset: record.net,
         preset_hosts,
         allow,
-        deny: Vec::new(),
+        deny: rules.deny,
+        unlisted,
     }
 }
 

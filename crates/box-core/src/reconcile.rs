@@ -6,8 +6,11 @@
 
 use crate::boxes::{self, BoxRecord, rows};
 use crate::host::Host;
-use crate::lifecycle::{STOP_GRACE, bring_down, dismantle, move_state, settle};
+use crate::lifecycle::{
+    STOP_GRACE, bring_down, clear_after, dismantle, hold_running, move_state_because, settle,
+};
 use crate::store::StoreError;
+use crate::watch::{self, why_ended};
 use box_api::BoxId;
 use box_api::control::BoxState;
 use box_runtime::{Observed, RuntimeError};
@@ -50,20 +53,32 @@ enum Seen {
 /// The whole table: pure, so that a test can read it row by row.
 fn step(state: BoxState, seen: Seen) -> Step {
     match (state, seen) {
-        (BoxState::Creating | BoxState::Removing, _) => Step::Dismantle,
+        (BoxState::Creating | BoxState::Removing, _) | (BoxState::Trashed, Seen::Absent) => {
+            Step::Dismantle
+        }
         (BoxState::Starting | BoxState::Running, Seen::Running) => Step::Adopt,
-        (BoxState::Starting | BoxState::Running | BoxState::Stopping, Seen::Still) => {
-            Step::MarkStopped
-        }
-        // Nobody wished these to run.
-        (BoxState::Stopping | BoxState::Stopped | BoxState::Failed, Seen::Running) => {
-            Step::BringDown
-        }
-        (BoxState::Stopped | BoxState::Failed, Seen::Still) | (BoxState::Failed, Seen::Absent) => {
-            Step::Nothing
-        }
+        // An engine replaces files in one step, so a restored box has the old ones or the new ones.
         (
-            BoxState::Starting | BoxState::Running | BoxState::Stopping | BoxState::Stopped,
+            BoxState::Starting | BoxState::Running | BoxState::Stopping | BoxState::Restoring,
+            Seen::Still,
+        ) => Step::MarkStopped,
+        // Nobody wished these to run.
+        (
+            BoxState::Stopping
+            | BoxState::Stopped
+            | BoxState::Failed
+            | BoxState::Restoring
+            | BoxState::Trashed,
+            Seen::Running,
+        ) => Step::BringDown,
+        (BoxState::Stopped | BoxState::Failed | BoxState::Trashed, Seen::Still)
+        | (BoxState::Failed, Seen::Absent) => Step::Nothing,
+        (
+            BoxState::Starting
+            | BoxState::Running
+            | BoxState::Stopping
+            | BoxState::Stopped
+            | BoxState::Restoring,
             Seen::Absent,
         ) => Step::MarkLost,
     }
@@ -75,6 +90,7 @@ fn step(state: BoxState, seen: Seen) -> Step {
 /// What the store said. What an engine said ends up in the row of its box.
 pub async fn reconcile_once(host: &Host) -> Result<Report, StoreError> {
     let mut report = Report::default();
+    watch::take_up(host).await?;
     let records = host.store.read(rows::all).await?;
     let mut by_engine: BTreeMap<String, Vec<BoxRecord>> = BTreeMap::new();
     for record in records {
@@ -129,13 +145,22 @@ pub async fn box_ended(host: &Host, id: BoxId) -> Result<(), StoreError> {
     if record.state != BoxState::Running {
         return Ok(());
     }
+    // Held, so that nobody stops and starts it between the look and what follows.
+    let Some((_held, record)) = hold_running(host, record.id).await? else {
+        return Ok(());
+    };
     let Ok(runtime) = host.runtime_of(&record) else {
         return Ok(());
     };
     match runtime.list().await {
         Ok(observed) if seen(&observed, &id) != Seen::Running => {
             tracing::info!(%id, "a box has ended by itself");
-            move_state(host, &record, BoxState::Stopped).await.map(drop)
+            host.touches.stopped(id, host.now_ms()).await;
+            let why = why_ended(host, &record).await;
+            clear_after(host, &record).await;
+            move_state_because(host, &record, BoxState::Stopped, why)
+                .await
+                .map(drop)
         }
         Ok(_) => Ok(()),
         Err(error) => {
@@ -161,15 +186,26 @@ async fn put_right(
 ) -> Result<(), StoreError> {
     let id = record.id;
     let done = match step(record.state, seen) {
-        Step::Nothing => return Ok(()),
+        Step::Nothing => {
+            // The last host may have died between the end of a box and the clearing after it.
+            clear_after(host, record).await;
+            return Ok(());
+        }
         Step::Adopt => {
             settle(host, id, BoxState::Running, None).await?;
+            thaw(host, record).await;
             host.egress.admit(record, None).await;
             report.adopted.push(id);
             return Ok(());
         }
         Step::MarkStopped => {
-            settle(host, id, BoxState::Stopped, None).await?;
+            let why = if record.state == BoxState::Running {
+                why_ended(host, record).await
+            } else {
+                None
+            };
+            clear_after(host, record).await;
+            settle(host, id, BoxState::Stopped, why).await?;
             report.stopped.push(id);
             return Ok(());
         }
@@ -186,7 +222,9 @@ async fn put_right(
         }
         Step::BringDown => match bring_down(host, record, STOP_GRACE).await {
             Ok(()) => {
-                settle(host, id, BoxState::Stopped, None).await?;
+                if record.state != BoxState::Trashed {
+                    settle(host, id, BoxState::Stopped, None).await?;
+                }
                 report.stopped.push(id);
                 return Ok(());
             }
@@ -201,12 +239,28 @@ async fn put_right(
         },
     };
     tracing::warn!(%id, why = done, "a box could not be put right");
-    // A box being removed stays so: it has given its name back, and the next pass tries again.
-    if record.state != BoxState::Removing {
+    // A box on its way out stays so: it has given its name back, and the next pass tries again.
+    if record.is_live() {
         settle(host, id, BoxState::Failed, Some(done)).await?;
     }
     report.failed.push(id);
     Ok(())
+}
+
+/// The last host may have died while the box stood still for a copy. One that it froze for longer
+/// stays frozen.
+async fn thaw(host: &Host, record: &BoxRecord) {
+    if host.touches.is_frozen(&record.id).await {
+        return;
+    }
+    let freezer = host.runtime_of(record).map(|runtime| runtime.freezer());
+    let Ok(Some(freezer)) = freezer else { return };
+    match freezer.thaw(&record.id).await {
+        Ok(()) | Err(RuntimeError::NotRunning(_) | RuntimeError::NotFound(_)) => {}
+        Err(error) => {
+            tracing::warn!(id = %record.id, why = boxes::reason(&error), "a box may be frozen");
+        }
+    }
 }
 
 async fn stop_stranger(host: &Host, engine: &str, stranger: &Observed) {
@@ -225,7 +279,7 @@ async fn stop_stranger(host: &Host, engine: &str, stranger: &Observed) {
 mod tests {
     use super::*;
 
-    const STATES: [BoxState; 7] = [
+    const STATES: [BoxState; 9] = [
         BoxState::Creating,
         BoxState::Stopped,
         BoxState::Starting,
@@ -233,13 +287,16 @@ mod tests {
         BoxState::Stopping,
         BoxState::Removing,
         BoxState::Failed,
+        BoxState::Restoring,
+        BoxState::Trashed,
     ];
 
     #[test]
     fn only_what_was_never_promised_or_is_to_go_is_removed() {
         for state in STATES {
             for seen in [Seen::Running, Seen::Still, Seen::Absent] {
-                let goes = matches!(state, BoxState::Creating | BoxState::Removing);
+                let goes = matches!(state, BoxState::Creating | BoxState::Removing)
+                    || (state, seen) == (BoxState::Trashed, Seen::Absent);
                 assert_eq!(
                     step(state, seen) == Step::Dismantle,
                     goes,

@@ -4,6 +4,9 @@
 //! guessed. A file that is not there means the defaults.
 
 mod read;
+mod shown;
+
+pub use shown::Shown;
 
 use box_api::control::{Defaults, NetPreset, Profile};
 use box_api::egress::HostPattern;
@@ -13,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// Longest settings file that is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Decision D33.
+const TRASH_DAYS: u32 = 7;
 
 /// A value and where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +65,16 @@ pub struct Settings {
     /// `[net] allow`: what every box may reach beside its preset.
     pub allow: Setting<Vec<HostPattern>>,
     pub limits: LimitSettings,
+    /// `[snapshot] pristine`: a fresh box is marked before anything of its owner runs (B14).
+    pub pristine: Setting<bool>,
+    /// `[snapshot] bootstrapped`: a box whose set-up was seen to succeed is marked (B18).
+    pub bootstrapped: Setting<bool>,
+    /// `[store] size`: of a store that `box up --store btrfs` makes, bytes.
+    pub store_size_bytes: Setting<Option<u64>>,
+    /// `[store] reserve`: kept free of boxes on the machine's disk, bytes.
+    pub store_reserve_bytes: Setting<Option<u64>>,
+    /// `[trash] days`: how long a removed box keeps its files (D33).
+    pub trash_days: Setting<u32>,
 }
 
 /// `[limits]`: limits of a box that says nothing else.
@@ -146,6 +161,11 @@ impl Default for Settings {
                 disk_bytes: Setting::default_of(limits.disk_bytes),
                 open_files: Setting::default_of(limits.open_files),
             },
+            pristine: Setting::default_of(true),
+            bootstrapped: Setting::default_of(true),
+            store_size_bytes: Setting::default_of(None),
+            store_reserve_bytes: Setting::default_of(None),
+            trash_days: Setting::default_of(TRASH_DAYS),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A connection of a box, from the moment it is accepted: what it wants, whether it may, where it
 //! leads, and how it is passed on. The stages follow one another here and nowhere else.
 
+use crate::clock;
 use crate::context::BoxContext;
 use crate::dial::dial;
 use crate::http::head::{Head, HeadError, read_head};
@@ -9,6 +10,7 @@ use crate::plain::plain;
 use crate::policy::{Allowed, Way};
 use crate::refuse::{Door, Refused, over_tls};
 use crate::socket::{self, Rewound, reset, tune};
+use crate::tally::Tally;
 use crate::target::{Form, Target, origin_host};
 use crate::tunnel::hello::{self, Hello, HelloError};
 use crate::tunnel::tunnel;
@@ -77,7 +79,7 @@ enum Step {
 
 async fn proxied(ctx: &BoxContext, head: Head, stream: &mut TcpStream) -> Result<Step, Refused> {
     let target = Target::of_proxy_request(&head)?;
-    let allowed = ctx.admit(&target.host, target.port)?;
+    let allowed = ctx.admit_or_ask(&target.host, target.port).await?;
     let refuse = |reason| Refused::new(target.host.as_str(), target.port, reason);
     let is_absolute = target.form == Form::Absolute;
     if is_absolute && matches!(allowed.way(), Way::Tls | Way::Intercept) {
@@ -161,7 +163,7 @@ pub(crate) async fn transparent(
         (Stands::ForRefusal, HTTPS) => transparent_tls(ctx, stream, None).await,
         (Stands::For(name), HTTP) => transparent_http(ctx, stream, Some(name)).await,
         (Stands::ForRefusal, HTTP) => transparent_http(ctx, stream, None).await,
-        (Stands::For(name), _) => match ctx.admit(&name, port) {
+        (Stands::For(name), _) => match ctx.admit_or_ask(&name, port).await {
             Ok(allowed) => {
                 let first = First::Bytes(Bytes::new());
                 carry(
@@ -212,7 +214,7 @@ async fn transparent_tls(ctx: Arc<BoxContext>, mut stream: TcpStream, expected: 
         ctx.note(&refuse(Reason::SniMismatch));
         return hello::alert(stream).await;
     };
-    match ctx.admit(&host, HTTPS) {
+    match ctx.admit_or_ask(&host, HTTPS).await {
         Ok(allowed) => {
             carry(
                 ctx,
@@ -242,7 +244,11 @@ async fn transparent_http(ctx: Arc<BoxContext>, mut stream: TcpStream, expected:
         Some(expected) => Target::check_origin_request(&head, &expected).map(|()| expected),
         None => origin_host(&head),
     };
-    match host.and_then(|host| ctx.admit(&host, HTTP)) {
+    let admitted = match host {
+        Ok(host) => ctx.admit_or_ask(&host, HTTP).await,
+        Err(refused) => Err(refused),
+    };
+    match admitted {
         Ok(allowed) => {
             carry(
                 ctx,
@@ -264,30 +270,44 @@ async fn transparent_http(ctx: Arc<BoxContext>, mut stream: TcpStream, expected:
 
 /// Passes an allowed connection on, for as long as the policy allows it.
 async fn carry(ctx: Arc<BoxContext>, stream: TcpStream, pass: Pass) {
-    let allowed = pass.allowed.clone();
-    tokio::select! {
-        () = carry_on(Arc::clone(&ctx), stream, pass) => {}
-        refused = ctx.revoked(&allowed) => ctx.note(&refused),
+    let (allowed, tally) = (pass.allowed.clone(), Tally::default());
+    let began_at_ms = clock::now_ms();
+    let outcome = tokio::select! {
+        outcome = carry_on(Arc::clone(&ctx), (stream, tally.clone()), pass) => outcome,
+        refused = ctx.revoked(&allowed) => Err(refused),
+    };
+    match outcome {
+        // What carried nothing was refused further on, and told there.
+        Ok(()) if tally.so_far() == (0, 0) => {}
+        Ok(()) => ctx.note_passed(&allowed, &tally, began_at_ms),
+        Err(refused) => ctx.note(&refused),
     }
 }
 
-async fn carry_on(ctx: Arc<BoxContext>, stream: TcpStream, pass: Pass) {
+async fn carry_on(
+    ctx: Arc<BoxContext>,
+    (stream, tally): (TcpStream, Tally),
+    pass: Pass,
+) -> Result<(), Refused> {
     let Pass {
         allowed,
         seed,
         first,
     } = pass;
-    let outcome = match (allowed.way(), first) {
+    match (allowed.way(), first) {
         (Way::Intercept, First::Hello(hello)) => {
-            let client = Rewound::new(hello.bytes, stream);
+            let client = Rewound::counted(hello.bytes, stream, tally);
             intercept(Arc::clone(&ctx), allowed, client, seed).await
         }
         (Way::Http | Way::Opaque, First::Head(head)) => {
-            plain(Arc::clone(&ctx), allowed, head, stream, seed).await
+            let client = (stream, tally);
+            plain(Arc::clone(&ctx), allowed, head, client, seed).await
         }
-        (Way::Tls, First::Hello(hello)) => tls_tunnel(&ctx, allowed, stream, hello, seed).await,
+        (Way::Tls, First::Hello(hello)) => {
+            tls_tunnel(&ctx, allowed, (stream, tally), hello, seed).await
+        }
         (Way::Opaque, First::Bytes(early)) => {
-            opaque_tunnel(&ctx, allowed, stream, early, seed).await
+            opaque_tunnel(&ctx, allowed, (stream, tally), early, seed).await
         }
         // No stage makes another pair; if one did, nothing would be passed on.
         (Way::Http | Way::Tls | Way::Intercept | Way::Opaque, _) => Err(Refused::new(
@@ -295,16 +315,13 @@ async fn carry_on(ctx: Arc<BoxContext>, stream: TcpStream, pass: Pass) {
             allowed.port(),
             Reason::Malformed,
         )),
-    };
-    if let Err(refused) = outcome {
-        ctx.note(&refused);
     }
 }
 
 async fn tls_tunnel(
     ctx: &BoxContext,
     allowed: Allowed,
-    stream: TcpStream,
+    (stream, tally): (TcpStream, Tally),
     hello: Hello,
     seed: Option<TcpStream>,
 ) -> Result<(), Refused> {
@@ -312,7 +329,7 @@ async fn tls_tunnel(
     match connected(ctx, allowed, seed).await {
         Ok(upstream) => {
             // How a tunnel ends is between its two ends.
-            drop(tunnel(stream, upstream, hello.bytes).await);
+            drop(tunnel((stream, upstream), hello.bytes, &tally).await);
         }
         Err(refused) => {
             over_tls::refuse(ctx, &host, refused, Rewound::new(hello.bytes, stream)).await;
@@ -324,13 +341,13 @@ async fn tls_tunnel(
 async fn opaque_tunnel(
     ctx: &BoxContext,
     allowed: Allowed,
-    stream: TcpStream,
+    (stream, tally): (TcpStream, Tally),
     early: Bytes,
     seed: Option<TcpStream>,
 ) -> Result<(), Refused> {
     match connected(ctx, allowed, seed).await {
         Ok(upstream) => {
-            drop(tunnel(stream, upstream, early).await);
+            drop(tunnel((stream, upstream), early, &tally).await);
             Ok(())
         }
         Err(refused) => {

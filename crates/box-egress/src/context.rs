@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::events::Events;
+use crate::grants::Grants;
 use crate::http::upstream::UpstreamTls;
 use crate::intercept::grant::{Credential, Grant};
 use crate::intercept::leaf::Minter;
@@ -9,12 +10,14 @@ use crate::limits::{self, Bucket};
 use crate::policy::{self, Allowed, Settings, Way};
 use crate::refuse::Refused;
 use crate::resolve::Resolver;
+use crate::tally::Tally;
 use box_api::BoxId;
-use box_api::egress::{Event, HostName, Reason, Refusal};
+use box_api::egress::policy::{HELD_SECONDS_MAX, Unlisted};
+use box_api::egress::{Event, HostName, Passed, Reason, Refusal};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// What the host configured.
@@ -48,6 +51,9 @@ pub(crate) struct BoxContext {
     holdings: watch::Receiver<Holdings>,
     events: Events,
     event_bucket: Bucket,
+    grants: Arc<Grants>,
+    /// Room for connections that wait for a person.
+    held: Arc<Semaphore>,
     /// What is left for connections of all boxes together.
     room: Arc<Semaphore>,
     /// What is left to this box of [`limits::FURTHER_UPSTREAMS_MAX`].
@@ -63,6 +69,7 @@ pub(crate) struct Views {
     pub(crate) holdings: watch::Receiver<Holdings>,
     pub(crate) events: Events,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) grants: Arc<Grants>,
     pub(crate) room: Arc<Semaphore>,
 }
 
@@ -75,6 +82,8 @@ impl BoxContext {
             holdings: views.holdings,
             events: views.events,
             event_bucket: Bucket::new(limits::EVENTS_PER_SECOND, limits::EVENTS_BURST),
+            grants: views.grants,
+            held: Arc::new(Semaphore::new(limits::HELD_MAX)),
             room: views.room,
             further: Arc::new(Semaphore::new(limits::FURTHER_UPSTREAMS_MAX)),
         }
@@ -102,11 +111,91 @@ impl BoxContext {
         let Some(configured) = self.configured() else {
             return refuse(Reason::NoPolicy);
         };
-        let allowed = policy::admit(&self.settings.borrow(), host, port)?;
+        let decided = policy::admit(&self.settings.borrow(), host, port);
+        let allowed = match decided {
+            Err(refused) if self.is_granted(&refused, host) => {
+                policy::admit_once(&self.settings.borrow(), host, port)?
+            }
+            other => other?,
+        };
         if allowed.way() == Way::Intercept && configured.minter.is_none() {
             return refuse(Reason::NoCa);
         }
         Ok(allowed)
+    }
+
+    fn is_granted(&self, refused: &Refused, host: &HostName) -> bool {
+        refused.reason == Reason::NotListed && self.grants.take(host, refused.port, Instant::now())
+    }
+
+    /// [`Self::admit`], but a host that is not listed is asked about first, when somebody is there
+    /// to be asked: the connection waits, and the client knows nothing of it.
+    pub(crate) async fn admit_or_ask(
+        &self,
+        host: &HostName,
+        port: u16,
+    ) -> Result<Allowed, Refused> {
+        // Both watch from before the first look, so that no answer is missed.
+        let (mut settings, mut answers) = (self.settings.clone(), self.grants.watch());
+        let refused = match self.admit(host, port) {
+            Err(refused) if refused.reason == Reason::NotListed => refused,
+            other => return other,
+        };
+        let Ok(_held) = self.held.try_acquire() else {
+            return Err(refused);
+        };
+        let held_for = Duration::from_secs(HELD_SECONDS_MAX);
+        let (deadline, mut is_asked) = (tokio::time::Instant::now() + held_for, false);
+        loop {
+            if settings.borrow_and_update().policy.unlisted == Unlisted::Refuse {
+                return Err(refused);
+            }
+            if !is_asked {
+                is_asked = true;
+                self.tell(Event::Asked {
+                    box_id: self.id,
+                    host: host.clone(),
+                    port,
+                    at_ms: clock::now_ms(),
+                });
+            }
+            tokio::select! {
+                changed = settings.changed() => changed.map_err(|_| refused.clone())?,
+                answered = answers.changed() => answered.map_err(|_| refused.clone())?,
+                () = tokio::time::sleep_until(deadline) => return Err(refused),
+            }
+            match self.admit(host, port) {
+                Err(refused) if refused.reason == Reason::NotListed => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Tells the host of a connection that went through.
+    pub(crate) fn note_passed(&self, allowed: &Allowed, tally: &Tally, began_at_ms: i64) {
+        let (sent_bytes, received_bytes) = tally.so_far();
+        let credential = match allowed.way() {
+            Way::Intercept => self.credential_for(allowed.host()),
+            Way::Http | Way::Tls | Way::Opaque => None,
+        };
+        self.tell(Event::Passed(Passed {
+            box_id: self.id,
+            host: allowed.host().clone(),
+            port: allowed.port(),
+            rule: allowed.basis().to_string(),
+            credential,
+            sent_bytes,
+            received_bytes,
+            began_at_ms,
+            ended_at_ms: clock::now_ms(),
+        }));
+    }
+
+    fn credential_for(&self, host: &HostName) -> Option<String> {
+        let settings = self.settings.borrow();
+        let mut bindings = settings.bindings.iter();
+        let binding = bindings.find(|binding| binding.hosts.contains(host))?;
+        Some(binding.credential.clone())
     }
 
     /// Runs `read` on the box's settings as they are now.
@@ -144,11 +233,7 @@ impl BoxContext {
         let mut settings = self.settings.clone();
         loop {
             // Marks what is there as seen, so that no change between the two lines is missed.
-            let verdict = policy::admit(
-                &settings.borrow_and_update(),
-                allowed.host(),
-                allowed.port(),
-            );
+            let verdict = policy::admit_again(&settings.borrow_and_update(), allowed);
             match verdict {
                 Ok(now) if now.way() == allowed.way() => {}
                 Ok(_) => {

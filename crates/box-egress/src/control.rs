@@ -167,6 +167,7 @@ impl Keeper {
                 placeholder,
             } => self.unbind(&box_id, &placeholder),
             Request::Check { box_id, host, port } => self.check(&box_id, &host, port),
+            Request::AllowOnce { box_id, host, port } => self.allow_once(&box_id, host, port),
             Request::Status => Ok(Answer::Status(self.status())),
             Request::Map { box_id } => self.map(&box_id).await,
             Request::Shutdown => {

@@ -18,7 +18,7 @@
 //! | uid | under root [`UID`] (with that gid and no supplementary groups); rootless the user's own |
 //! | environment | empty; nothing is read from it |
 //! | working folder | `/` |
-//! | `--host-uid` | the uid, beside root, whose processes may connect (`SO_PEERCRED`) |
+//! | `--host-uid` | the uid whose processes may connect (`SO_PEERCRED`) |
 //!
 //! It leaves the session of whoever started it, enters its sandbox ([`sandbox`]) and serves until a
 //! host sends `Shutdown`. It outlives the host: a host that comes back connects to the same socket.
@@ -41,6 +41,7 @@ mod control;
 mod dial;
 mod dns;
 mod events;
+mod grants;
 mod http;
 mod intercept;
 mod limits;
@@ -54,6 +55,7 @@ mod resolve;
 pub mod sandbox;
 mod secret;
 mod socket;
+mod tally;
 mod target;
 #[cfg(test)]
 mod testing;
@@ -79,7 +81,7 @@ const BACKLOG: i32 = 16;
 pub struct Options {
     /// The listening control socket, see [`listen`].
     pub control: OwnedFd,
-    /// The uid, beside root, that may connect to it.
+    /// The uid that may connect to it.
     pub host_uid: u32,
     /// Told to hosts that connect.
     pub build: String,

@@ -17,6 +17,8 @@ pub(crate) const FURTHER_UPSTREAMS_MAX: usize = 512;
 pub(crate) const DESCRIPTORS_PER_CONNECTION: usize = 6;
 /// Descriptors kept for listeners, resolving and the host.
 pub(crate) const DESCRIPTORS_KEPT: usize = 1024;
+/// Connections of a box that wait for a person at once.
+pub(crate) const HELD_MAX: usize = 64;
 /// DNS queries a second, and at once.
 pub(crate) const QUERIES_PER_SECOND: u32 = 1000;
 pub(crate) const QUERIES_BURST: u32 = 2000;

@@ -9,6 +9,7 @@ use crate::http::upstream::{Security, Upstream, Way};
 use crate::policy::Allowed;
 use crate::refuse::Refused;
 use crate::socket::{self, Rewound};
+use crate::tally::Tally;
 use box_api::egress::Reason;
 use std::sync::Arc;
 use tokio::net::TcpStream;
@@ -19,13 +20,13 @@ pub(crate) async fn plain(
     ctx: Arc<BoxContext>,
     allowed: Allowed,
     head: Head,
-    stream: TcpStream,
+    (stream, tally): (TcpStream, Tally),
     seed: Option<TcpStream>,
 ) -> Result<(), Refused> {
     let refuse = |reason| Refused::new(allowed.host().as_str(), allowed.port(), reason);
     let configured = ctx.configured().ok_or_else(|| refuse(Reason::NoPolicy))?;
     let second = socket::second(&stream);
-    let client = Rewound::new(head.bytes(), stream);
+    let client = Rewound::counted(head.bytes(), stream, tally);
     let leash = Leash::new();
     let (busy, mut rest) = mpsc::channel(1);
     let way = Way {

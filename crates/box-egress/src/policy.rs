@@ -34,6 +34,24 @@ pub(crate) struct Allowed {
     host: HostName,
     port: u16,
     way: Way,
+    basis: Basis,
+}
+
+/// What lets a connection through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Basis {
+    Policy(Rule),
+    /// A person was asked and let it through, once.
+    Once,
+}
+
+impl std::fmt::Display for Basis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Policy(rule) => rule.fmt(f),
+            Self::Once => f.write_str("once"),
+        }
+    }
 }
 
 impl Allowed {
@@ -48,6 +66,10 @@ impl Allowed {
     pub(crate) fn way(&self) -> Way {
         self.way
     }
+
+    pub(crate) fn basis(&self) -> &Basis {
+        &self.basis
+    }
 }
 
 /// Whether this host is opened up for the box.
@@ -60,13 +82,43 @@ pub(crate) fn is_intercepted(settings: &Settings, host: &HostName) -> bool {
 
 /// Decides, and says which way the connection takes.
 pub(crate) fn admit(settings: &Settings, host: &HostName, port: u16) -> Result<Allowed, Refused> {
-    if let Verdict::Refused { reason, rule } = decide(settings, host, port) {
-        let refused = Refused::new(host.as_str(), port, reason);
-        return Err(Refused {
+    match decide(settings, host, port) {
+        Verdict::Allowed { rule } => way_of(settings, host, port, Basis::Policy(rule)),
+        Verdict::Refused { reason, rule } => Err(Refused {
             rule: rule.map(|rule| rule.to_string()),
-            ..refused
-        });
+            ..Refused::new(host.as_str(), port, reason)
+        }),
     }
+}
+
+/// Admits what a person let through once, if all that stands against it is that it is not listed.
+pub(crate) fn admit_once(
+    settings: &Settings,
+    host: &HostName,
+    port: u16,
+) -> Result<Allowed, Refused> {
+    match admit(settings, host, port) {
+        Err(refused) if refused.reason == Reason::NotListed => {
+            way_of(settings, host, port, Basis::Once)
+        }
+        other => other,
+    }
+}
+
+/// Whether a connection that was let through still would be.
+pub(crate) fn admit_again(settings: &Settings, allowed: &Allowed) -> Result<Allowed, Refused> {
+    match allowed.basis {
+        Basis::Policy(_) => admit(settings, &allowed.host, allowed.port),
+        Basis::Once => admit_once(settings, &allowed.host, allowed.port),
+    }
+}
+
+fn way_of(
+    settings: &Settings,
+    host: &HostName,
+    port: u16,
+    basis: Basis,
+) -> Result<Allowed, Refused> {
     let way = match (is_intercepted(settings, host), port) {
         (true, INTERCEPTED_PORT) => Way::Intercept,
         (true, 80) => return Err(Refused::new(host.as_str(), port, Reason::PlainHttp)),
@@ -79,6 +131,7 @@ pub(crate) fn admit(settings: &Settings, host: &HostName, port: u16) -> Result<A
         host: host.clone(),
         port,
         way,
+        basis,
     })
 }
 
@@ -179,6 +232,7 @@ fn denies(entry: &HostPattern, host: &HostName, port: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_api::egress::policy::Unlisted;
 
     fn patterns(texts: &[&str]) -> Vec<HostPattern> {
         texts
@@ -194,6 +248,7 @@ mod tests {
             preset_hosts,
             allow: patterns(allow),
             deny: patterns(deny),
+            unlisted: Unlisted::Refuse,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Socket options, and a stream that first gives what was read from it before.
 
+use crate::tally::Tally;
 use bytes::{Buf as _, Bytes};
 use rustix::net::sockopt;
 use std::io;
@@ -70,11 +71,29 @@ pub(crate) fn watched(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<Own
 pub(crate) struct Rewound {
     early: Bytes,
     stream: TcpStream,
+    tally: Tally,
 }
 
 impl Rewound {
     pub(crate) fn new(early: Bytes, stream: TcpStream) -> Self {
-        Self { early, stream }
+        Self::counted(early, stream, Tally::default())
+    }
+
+    /// What passes is counted, the bytes read before included.
+    pub(crate) fn counted(early: Bytes, stream: TcpStream, tally: Tally) -> Self {
+        tally.sent(early.len() as u64);
+        Self {
+            early,
+            stream,
+            tally,
+        }
+    }
+
+    fn count(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.tally.received(bytes as u64);
+        }
+        written
     }
 }
 
@@ -85,7 +104,10 @@ impl AsyncRead for Rewound {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.early.is_empty() {
-            return Pin::new(&mut self.stream).poll_read(cx, buf);
+            let before = buf.filled().len();
+            let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+            self.tally.sent((buf.filled().len() - before) as u64);
+            return read;
         }
         let bytes = self.early.len().min(buf.remaining());
         buf.put_slice(&self.early[..bytes]);
@@ -100,7 +122,8 @@ impl AsyncWrite for Rewound {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.count(written)
     }
 
     fn poll_write_vectored(
@@ -108,7 +131,8 @@ impl AsyncWrite for Rewound {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.count(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -78,6 +78,7 @@ impl Fixture {
             holdings,
             events,
             counters,
+            grants: Arc::default(),
             room,
         };
         Self {

@@ -8,6 +8,8 @@
     reason = "a test that cannot go on fails"
 )]
 
+#[path = "egress/asked.rs"]
+mod asked;
 #[path = "egress/client.rs"]
 mod client;
 #[path = "egress/control.rs"]

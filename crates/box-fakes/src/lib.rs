@@ -4,8 +4,10 @@
 //! program a person runs, with two ordinary settings (`egress.resolvers`, `egress.extra_roots`)
 //! that point at the [`Rig`].
 
+pub mod account;
 pub mod hostile;
 pub mod model;
 pub mod rig;
 
+pub use account::{Account, Ids};
 pub use rig::Rig;

@@ -30,7 +30,7 @@
 //! until nothing is left or the grace (10 s unless told) is over, sends `SIGKILL`, exits with 0.
 //!
 //! Single-threaded, one `poll` loop, everything in it bounded. The files are named in the order a
-//! request meets them: `connection` → `request` → `launch` → `child`; then `command` for what lives
+//! request meets them: `connection` → `request` → `dial` or `launch` → `child`; then `command` for what lives
 //! with its connection, `process`, `spool` and `attachment` for what outlives it.
 
 #![cfg_attr(not(test), no_main)]
@@ -44,6 +44,7 @@ mod attachment;
 mod child;
 mod command;
 mod connection;
+mod dial;
 mod guest;
 mod kill;
 mod launch;

@@ -3,6 +3,7 @@
 use crate::attachment::Attachment;
 use crate::command;
 use crate::connection::{Connection, Operation};
+use crate::dial::dial;
 use crate::launch::{Launcher, Refused};
 use crate::process::Process;
 use box_api::control::TerminalSize;
@@ -130,6 +131,15 @@ impl House {
         let reply = match request {
             Request::Exec { command, terminal } => {
                 self.exec(connection, command, terminal)?;
+                return Ok(Consequence::None);
+            }
+            Request::Dial { address, port } => {
+                let socket = dial(address, port)?;
+                connection
+                    .wire
+                    .send_streams(&[socket])
+                    .map_err(|_| Refused::new(Refusal::Failed, "could not hand over the socket"))?;
+                connection.close_when_sent(now);
                 return Ok(Consequence::None);
             }
             Request::Spawn { process, command } => {

@@ -115,6 +115,7 @@ impl Bench {
             mounts: Vec::new(),
             files: Vec::new(),
             env: Vec::new(),
+            nesting: box_runtime::Nesting::Refused,
         };
         let exec = ExecSpec {
             command: CLOCK.map(str::to_owned).to_vec(),

@@ -1,11 +1,13 @@
 //! Where limits on memory, processes and CPU are held.
 
+pub(crate) mod processes;
 mod v1;
 mod v2;
 
 use crate::step::{Step as _, StepError};
 use box_api::BoxId;
 use box_api::control::Limits;
+use box_runtime::Usage;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -21,6 +23,13 @@ pub(crate) enum Cgroups {
     V1(v1::Hierarchies),
     /// Resource limits of the processes alone.
     BestEffort,
+}
+
+/// Whether a box is to stand still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Motion {
+    Frozen,
+    Thawed,
 }
 
 /// The cgroup of one box, and how a process gets into it.
@@ -58,6 +67,51 @@ impl Cgroups {
             Self::V2(subtree) => subtree.make(id, limits).map(Place::Into),
             Self::V1(hierarchies) => hierarchies.make(id, limits).map(Place::Tasks),
             Self::BestEffort => Ok(Place::Nowhere),
+        }
+    }
+
+    /// Changes the limits of a box that runs.
+    pub(crate) fn set(&self, id: &BoxId, limits: &Limits) -> Result<(), StepError> {
+        match self {
+            Self::V2(subtree) => subtree.set(id, limits),
+            Self::V1(hierarchies) => hierarchies.set(id, limits),
+            Self::BestEffort => Ok(()),
+        }
+    }
+
+    /// Whether boxes can be frozen by their cgroup.
+    pub(crate) fn freezes(&self) -> bool {
+        match self {
+            Self::V2(_) => true,
+            Self::V1(hierarchies) => hierarchies.freezes(),
+            Self::BestEffort => false,
+        }
+    }
+
+    /// Asks the kernel to freeze or thaw a box. Frozen it is only once [`Self::motion`] says so.
+    pub(crate) fn put(&self, id: &BoxId, motion: Motion) -> Result<(), StepError> {
+        match self {
+            Self::V2(subtree) => subtree.put(id, motion),
+            Self::V1(hierarchies) => hierarchies.put(id, motion),
+            Self::BestEffort => Err(StepError::new("freeze a box without cgroups", Errno::NOSYS)),
+        }
+    }
+
+    /// Whether the box stands still now; `NOENT` when it has no cgroup.
+    pub(crate) fn motion(&self, id: &BoxId) -> io::Result<Motion> {
+        match self {
+            Self::V2(subtree) => subtree.motion(id),
+            Self::V1(hierarchies) => hierarchies.motion(id),
+            Self::BestEffort => Err(Errno::NOENT.into()),
+        }
+    }
+
+    /// What the box uses; `NOENT` when it has no cgroup.
+    pub(crate) fn usage(&self, id: &BoxId) -> io::Result<Usage> {
+        match self {
+            Self::V2(subtree) => subtree.usage(id),
+            Self::V1(hierarchies) => hierarchies.usage(id),
+            Self::BestEffort => Err(Errno::NOENT.into()),
         }
     }
 
@@ -100,6 +154,26 @@ fn set(folder: &Path, file: &str, value: &str) -> io::Result<()> {
     let file = rustix::fs::open(&path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::io::write(&file, value.as_bytes())?;
     Ok(())
+}
+
+/// A small file of a cgroup.
+fn read(folder: &Path, file: &str) -> io::Result<String> {
+    std::fs::read_to_string(folder.join(file))
+}
+
+/// A file that holds one number.
+fn number(folder: &Path, file: &str) -> io::Result<u64> {
+    let text = read(folder, file)?;
+    text.trim().parse().map_err(io::Error::other)
+}
+
+/// A number after its key in a file of lines `key value` (cgroups(7), "flat keyed"); 0 without it.
+fn keyed(text: &str, key: &str) -> u64 {
+    let value = |line: &str| {
+        let (name, value) = line.split_once(' ')?;
+        (name == key).then(|| value.trim().parse().ok())?
+    };
+    text.lines().find_map(value).unwrap_or(0)
 }
 
 fn make_folder(folder: &Path) -> Result<(), Errno> {

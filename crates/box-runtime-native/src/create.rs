@@ -1,25 +1,30 @@
 //! Makes the folders of a box.
 
 use crate::Engine;
-use crate::folders::{BEING_MADE, HOME, UPPER, WORK, WORKSPACE};
+use crate::folders::{BEING_MADE, Folders, HOME, UPPER, WORK, WORKSPACE};
 use crate::launch::AGENT_ID;
+use crate::rootless::Privileges;
+use crate::storage::Cradle;
 use box_api::control::Profile;
-use box_runtime::unpack::{Published, Staging};
-use box_runtime::{BoxSpec, RuntimeError};
-use rustix::fs::{AtFlags, CWD, Gid, Mode, RenameFlags, Uid};
-use rustix::io::Errno;
+use box_runtime::unpack::Published;
+use box_runtime::{BoxSpec, Nesting, RuntimeError, fault};
+use rustix::fs::{AtFlags, Mode, chmodat, chownat, mkdirat};
 use std::io;
-use std::path::Path;
+use std::sync::Arc;
 
-pub(crate) async fn create(engine: &Engine, spec: BoxSpec) -> Result<(), RuntimeError> {
-    let _turn = engine.turns.take(&spec.id).await;
-    let (tmp, place) = (engine.folders.tmp.clone(), engine.folders.of_box(&spec.id));
+pub(crate) async fn create(engine: Arc<Engine>, spec: BoxSpec) -> Result<(), RuntimeError> {
+    refuse_nesting(&spec)?;
+    let turn = engine.turns.take(&spec.id).await;
     let id = spec.id;
-    let made = tokio::task::spawn_blocking(move || make(&tmp, &place, &spec)).await;
+    let made = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        make(&engine.folders, &spec, engine.privileges)
+    });
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
         RuntimeError::engine("make the folders of the box", error)
     };
     match made
+        .await
         .map_err(|error| failed(error.into()))?
         .map_err(|error| failed(error.into()))?
     {
@@ -28,38 +33,42 @@ pub(crate) async fn create(engine: &Engine, spec: BoxSpec) -> Result<(), Runtime
     }
 }
 
+/// Said before anything is made, rather than a box that cannot do what was asked.
+pub(crate) fn refuse_nesting(spec: &BoxSpec) -> Result<(), RuntimeError> {
+    match spec.nesting {
+        Nesting::Refused => Ok(()),
+        Nesting::Allowed => Err(RuntimeError::Refused {
+            why: "boxes of this engine cannot hold containers yet".to_owned(),
+            hint: Some("leave `--nested` out, or `box set <box> nested=off`".to_owned()),
+        }),
+    }
+}
+
 /// Born in `tmp/` and renamed, so that a box is there whole or not at all. Not synced to disk: a
 /// machine that crashes now has a row without a box, which `reconcile` removes.
-fn make(tmp: &Path, place: &Path, spec: &BoxSpec) -> io::Result<Published> {
-    let staging = Staging::new(tmp, BEING_MADE)?;
+fn make(folders: &Folders, spec: &BoxSpec, privileges: Privileges) -> io::Result<Published> {
+    let cradle = Cradle::new(&folders.tmp, BEING_MADE, folders.method())?;
+    let tree = cradle.make()?;
     let user = match spec.profile {
         Profile::Locked => AGENT_ID,
         Profile::Root => 0,
     };
-    // The overlay's upper layer cannot be idmapped, so it alone has the box's real ids.
-    let folders = [
+    let parts = [
         (WORKSPACE, user, 0o755),
         (HOME, user, 0o755),
-        (UPPER, spec.id_offset, 0o755),
+        (UPPER, 0, 0o755),
         (WORK, 0, 0o700),
     ];
-    for (name, owner, mode) in folders {
+    for (name, owner, mode) in parts {
         let mode = Mode::from_raw_mode(mode);
-        rustix::fs::mkdirat(staging.folder(), name, mode)?;
+        mkdirat(&tree, name, mode)?;
         // What the umask took away.
-        rustix::fs::chmodat(staging.folder(), name, mode, AtFlags::empty())?;
-        let (uid, gid) = (Uid::from_raw(owner), Gid::from_raw(owner));
-        rustix::fs::chownat(
-            staging.folder(),
-            name,
-            Some(uid),
-            Some(gid),
-            AtFlags::empty(),
-        )?;
+        chmodat(&tree, name, mode, AtFlags::empty())?;
+        let (uid, gid) = privileges.on_disk(owner);
+        chownat(&tree, name, Some(uid), Some(gid), AtFlags::empty())?;
     }
-    match rustix::fs::renameat_with(CWD, staging.path(), CWD, place, RenameFlags::NOREPLACE) {
-        Ok(()) => Ok(Published::Done),
-        Err(Errno::EXIST) => Ok(Published::AlreadyThere),
-        Err(errno) => Err(errno.into()),
-    }
+    fault::point("create.made");
+    let published = cradle.place(&folders.of_box(&spec.id))?;
+    fault::point("create.placed");
+    Ok(published)
 }

@@ -1,68 +1,145 @@
 //! Where the engine keeps boxes.
 //!
 //! ```text
-//! <data>/boxes/<id>/workspace   uid 1020 (`locked`) or 0 (`root`); ids 0–65535 on disk
-//! <data>/boxes/<id>/home
-//! <data>/boxes/<id>/upper       changes to the root of a `root` box, with the box's real ids
-//! <data>/boxes/<id>/work        the overlay's own
-//! <data>/tmp/                   where folders are born and die
+//! <data>/store.btrfs            a file system of our own, where one was made; see `storage::loopback`
+//! <store>                       <data>/store where that is mounted, else <data>
+//! <store>/boxes/<id>/workspace  uid 1020 (`locked`) or 0 (`root`); ids 0–65535 on disk
+//! <store>/boxes/<id>/home
+//! <store>/boxes/<id>/upper      changes to the root of a `root` box; ids as the others
+//! <store>/boxes/<id>/work       the overlay's own
+//! <store>/snapshots/<id>        see `snapshots`
+//! <store>/tmp/                  where folders are born and die
 //! <run>/boxes/<id>/guest.sock   box-guest listens here
 //! <run>/boxes/<id>/record.json  who pid 1 of the box is; see `record`
 //! ```
+//!
+//! On btrfs each folder of a box, and of a snapshot, is one subvolume.
 
 use crate::record::Record;
+use crate::snapshots::{BEING_CLONED, BEING_RESTORED, BEING_TAKEN};
+use crate::storage::{self, loopback, method};
+use crate::transfer::{BEING_EXPORTED, BEING_IMPORTED};
 use box_api::BoxId;
-use box_runtime::erase::erase;
-use box_runtime::{Observed, unpack};
+use box_api::snapshot::{CopyMethod, Label};
+use box_runtime::Observed;
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, chmodat, mkdirat, renameat_with};
+use rustix::io::Errno;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-pub(crate) const WORKSPACE: &str = "workspace";
-pub(crate) const HOME: &str = "home";
-pub(crate) const UPPER: &str = "upper";
-pub(crate) const WORK: &str = "work";
+pub(crate) use crate::storage::layout::{HOME, UPPER, WORK, WORKSPACE};
+
 /// Names of half-made and of removed boxes in `tmp/`.
 pub(crate) const BEING_MADE: &str = "box";
-pub(crate) const BEING_REMOVED: &str = "removed";
+const BEING_REMOVED: &str = "removed";
+/// What a crash may leave in `tmp/`.
+const LEFT: [&str; 8] = [
+    BEING_EXPORTED,
+    BEING_IMPORTED,
+    BEING_MADE,
+    BEING_REMOVED,
+    BEING_TAKEN,
+    BEING_RESTORED,
+    BEING_CLONED,
+    method::TRIAL,
+];
 
 #[derive(Debug)]
 pub(crate) struct Folders {
     boxes: PathBuf,
     running: PathBuf,
+    snapshots: PathBuf,
     pub(crate) tmp: PathBuf,
+    method: CopyMethod,
+}
+
+/// A folder that was moved to `tmp/`, from where it only goes away.
+#[derive(Debug)]
+#[must_use = "what is set aside takes space until it is erased"]
+pub(crate) struct SetAside(Option<PathBuf>);
+
+impl SetAside {
+    pub(crate) fn erase(self) -> io::Result<()> {
+        self.0.map_or(Ok(()), |place| storage::erase(&place))
+    }
 }
 
 impl Folders {
     pub(crate) fn open(data: &Path, run: &Path) -> io::Result<Self> {
-        let folders = Self {
-            boxes: data.join("boxes"),
+        let store = loopback::place(data)?;
+        let mut folders = Self {
+            boxes: store.join("boxes"),
             running: run.join("boxes"),
-            tmp: data.join("tmp"),
+            snapshots: store.join("snapshots"),
+            tmp: store.join("tmp"),
+            method: CopyMethod::Full,
         };
-        for folder in [&folders.boxes, &folders.running, &folders.tmp] {
+        let own = [
+            &folders.boxes,
+            &folders.running,
+            &folders.snapshots,
+            &folders.tmp,
+        ];
+        for folder in own {
             private_folder(folder)?;
         }
-        unpack::clear(&folders.tmp, BEING_MADE)?;
-        folders.erase_removed()?;
+        storage::clear(&folders.tmp, &LEFT)?;
+        folders.method = method::probe(&folders.tmp)?;
+        folders.drop_orphans()?;
         Ok(folders)
     }
 
-    /// Finishes removals that were cut short.
-    fn erase_removed(&self) -> io::Result<()> {
-        for entry in std::fs::read_dir(&self.tmp)? {
+    /// Snapshots of boxes that are gone: their removal was cut short, or their box never came.
+    fn drop_orphans(&self) -> io::Result<()> {
+        for entry in std::fs::read_dir(&self.snapshots)? {
             let entry = entry?;
             let name = entry.file_name();
-            if name
-                .to_str()
-                .is_some_and(|name| name.starts_with(BEING_REMOVED))
-            {
-                erase(&entry.path())?;
+            let id = name.to_str().and_then(|name| BoxId::parse(name).ok());
+            if id.is_some_and(|id| !self.has(&id)) {
+                self.set_aside(&entry.path())?.erase()?;
             }
         }
         Ok(())
+    }
+
+    /// How copies are made here.
+    pub(crate) fn method(&self) -> CopyMethod {
+        self.method
+    }
+
+    pub(crate) fn snapshots_of(&self, id: &BoxId) -> PathBuf {
+        self.snapshots.join(id.as_str())
+    }
+
+    pub(crate) fn snapshot(&self, id: &BoxId, label: &Label) -> PathBuf {
+        self.snapshots_of(id).join(label.as_str())
+    }
+
+    pub(crate) fn drop_snapshots(&self, id: &BoxId) -> io::Result<()> {
+        self.set_aside(&self.snapshots_of(id))?.erase()
+    }
+
+    /// Moves a folder to `tmp/`: from then on it is gone, whatever becomes of the rest. Nothing
+    /// there: nothing to do.
+    pub(crate) fn set_aside(&self, folder: &Path) -> io::Result<SetAside> {
+        let named = folder.file_name().unwrap_or_default().to_string_lossy();
+        let mut number = 0u32;
+        loop {
+            let place = self.tmp.join(format!("{BEING_REMOVED}-{named}-{number}"));
+            match renameat_with(CWD, folder, CWD, &place, RenameFlags::NOREPLACE) {
+                Ok(()) => return Ok(SetAside(Some(place))),
+                Err(Errno::NOENT) => return Ok(SetAside(None)),
+                Err(Errno::EXIST) => number += 1,
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// What lies on the store's file system, for its fullness.
+    pub(crate) fn store(&self) -> &Path {
+        &self.boxes
     }
 
     pub(crate) fn of_box(&self, id: &BoxId) -> PathBuf {
@@ -116,6 +193,13 @@ pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
         .recursive(true)
         .mode(0o700)
         .create(path)
+}
+
+/// Makes the overlay's own folder in that of a box, which has none.
+pub(crate) fn work_folder(of_box: &OwnedFd) -> io::Result<()> {
+    mkdirat(of_box, WORK, Mode::RWXU)?;
+    // What the umask took away.
+    Ok(chmodat(of_box, WORK, Mode::RWXU, AtFlags::empty())?)
 }
 
 /// A descriptor that names a folder or a file and lets nobody read or write through it.

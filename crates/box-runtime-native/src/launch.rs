@@ -20,6 +20,8 @@ pub(crate) use overlay::overlay_by_helper;
 
 use crate::cgroup::{Cgroups, Place};
 use crate::network::Listeners;
+use crate::rootless::Privileges;
+use crate::seccomp::Filters;
 use crate::spawner::wire::Start;
 use crate::step::{Step as _, StepError};
 use crate::sys::{self, Cloned};
@@ -48,7 +50,8 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
 #[derive(Debug)]
 pub(crate) struct Tools {
     pub(crate) cgroups: Cgroups,
-    pub(crate) filter: Vec<libc::sock_filter>,
+    pub(crate) privileges: Privileges,
+    pub(crate) filters: Filters,
     /// Part of a process's identity across restarts of the machine.
     pub(crate) boot_id: String,
 }
@@ -74,7 +77,7 @@ pub(crate) fn launch(start: &Start, tools: &Tools) -> Result<Launched, StepError
 
 fn launch_at(start: &Start, tools: &Tools, place: &mut Place) -> Result<Launched, StepError> {
     let environment = Environment::read(start)?;
-    let trees = Trees::open(start)?;
+    let trees = Trees::open(start, tools.privileges)?;
     let flags = SocketFlags::CLOEXEC;
     let (ours, theirs) =
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
@@ -84,12 +87,11 @@ fn launch_at(start: &Start, tools: &Tools, place: &mut Place) -> Result<Launched
     match cloned.step("make the box's namespaces")? {
         Cloned::Child => {
             drop(ours);
-            let filter = &tools.filter;
             Inside {
                 start,
                 trees: &trees,
                 environment,
-                filter,
+                tools,
                 parent: theirs,
             }
             .run(place)
@@ -98,7 +100,8 @@ fn launch_at(start: &Start, tools: &Tools, place: &mut Place) -> Result<Launched
             drop(theirs);
             let newborn = Newborn::new(pid, pidfd, ours);
             newborn.be_recorded_in(&start.given.record, &tools.boot_id)?;
-            let ids = newborn.map_ids(start.id_offset)?;
+            let maps = tools.privileges.maps(start.id_offset, start.profile);
+            let ids = newborn.map_ids(&maps)?;
             let overlay = trees.finish(start, &ids)?;
             if matches!(place, Place::Nowhere) {
                 newborn.be_killed_first_when_memory_is_short()?;

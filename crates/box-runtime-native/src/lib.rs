@@ -9,25 +9,34 @@
     reason = "system calls no crate wraps; each use says why it is sound"
 )]
 
+pub mod attempts;
 mod cgroup;
 mod create;
+mod disk;
 mod exec;
 mod folders;
+mod freeze;
 pub mod images;
 mod launch;
+mod limit;
 mod network;
 mod programs;
 mod record;
+pub mod rootless;
 mod seccomp;
+mod snapshots;
 mod spawner;
 mod start;
 mod step;
 mod stop;
+pub mod storage;
 mod sys;
+mod transfer;
 mod turns;
 
 pub use images::ImageStore;
 pub use programs::program;
+pub use rootless::Privileges;
 pub use seccomp::oci_profile as oci_seccomp_profile;
 pub use spawner::Spawner;
 pub use sys::close_on_exec_from;
@@ -35,8 +44,8 @@ pub use sys::close_on_exec_from;
 use async_trait::async_trait;
 use box_api::BoxId;
 use box_runtime::{
-    BoxSockets, BoxSpec, ExecSpec, Execution, Images, Observed, Processes, Runtime, RuntimeError,
-    Sockets, Started,
+    BoxSockets, BoxSpec, Disk, ExecSpec, Execution, Freezer, Images, Limiter, Observed, Processes,
+    Runtime, RuntimeError, Snapshots, Sockets, Started, Transfer,
 };
 use folders::Folders;
 use programs::Programs;
@@ -60,6 +69,8 @@ struct Engine {
     spawner: Spawner,
     programs: Programs,
     images: ImageStore,
+    privileges: Privileges,
+    disk: disk::Watch,
     /// One verb at a time for each box.
     turns: Turns,
 }
@@ -71,6 +82,8 @@ impl NativeRuntime {
     /// # Errors
     /// When a folder cannot be made, read or written.
     pub fn open(data_dir: &Path, run_dir: &Path, spawner: Spawner) -> io::Result<Self> {
+        let privileges = spawner.privileges();
+        privileges.claim(data_dir)?;
         let folders = Folders::open(data_dir, run_dir)?;
         let programs = Programs::install(data_dir)?;
         if folders.list()?.iter().all(|seen| !seen.running) {
@@ -82,11 +95,18 @@ impl NativeRuntime {
             spawner,
             programs,
             images,
+            privileges,
+            disk: disk::Watch::default(),
             turns: Turns::default(),
         };
         Ok(Self {
             engine: Arc::new(engine),
         })
+    }
+
+    /// What the boxes are made with, for `box doctor` and `box info`.
+    pub fn privileges(&self) -> Privileges {
+        self.engine.privileges
     }
 
     /// Process id of the spawner, for `box doctor` and tests.
@@ -116,7 +136,7 @@ impl Runtime for NativeRuntime {
 
     async fn create(&self, spec: &BoxSpec) -> Result<(), RuntimeError> {
         let (engine, spec) = (Arc::clone(&self.engine), spec.clone());
-        to_the_end(async move { create::create(&engine, spec).await }).await
+        to_the_end(async move { create::create(engine, spec).await }).await
     }
 
     async fn start(&self, spec: &BoxSpec) -> Result<Started, RuntimeError> {
@@ -155,6 +175,26 @@ impl Runtime for NativeRuntime {
     }
 
     fn sockets(&self) -> Option<&dyn Sockets> {
+        Some(self)
+    }
+
+    fn freezer(&self) -> Option<&dyn Freezer> {
+        Some(self)
+    }
+
+    fn limiter(&self) -> Option<&dyn Limiter> {
+        Some(self)
+    }
+
+    fn snapshots(&self) -> Option<&dyn Snapshots> {
+        Some(self)
+    }
+
+    fn transfer(&self) -> Option<&dyn Transfer> {
+        Some(self)
+    }
+
+    fn disk(&self) -> Option<&dyn Disk> {
         Some(self)
     }
 

@@ -8,15 +8,44 @@
 
 mod allowed;
 mod oci;
+mod pretended;
 mod program;
 
 pub use oci::profile as oci_profile;
 
+use crate::rootless::Privileges;
+use box_api::control::Profile;
 use libc::sock_filter;
 use program::{Check, Rule, Verdict, When};
 
-/// The filter of both profiles: neither has a capability that would widen it.
-pub(crate) fn filter() -> Vec<sock_filter> {
+/// The filters of the two profiles. They differ only where a box has one id: neither profile has a
+/// capability that would widen the list.
+#[derive(Debug)]
+pub(crate) struct Filters {
+    plain: Vec<sock_filter>,
+    of_root_with_one_id: Option<Vec<sock_filter>>,
+}
+
+impl Filters {
+    pub(crate) fn new(privileges: Privileges) -> Self {
+        Self {
+            plain: filter(),
+            of_root_with_one_id: (!privileges.has_ranges())
+                .then(|| program::compile(&pretended::over(rules()), allowed::KNOWN_MAX)),
+        }
+    }
+
+    pub(crate) fn of(&self, profile: Profile) -> &[sock_filter] {
+        match (profile, &self.of_root_with_one_id) {
+            (Profile::Root, Some(filter)) => filter,
+            (Profile::Root, None) | (Profile::Locked, _) => &self.plain,
+        }
+    }
+}
+
+pub(crate) use pretended::filter as pretending_filter;
+
+fn filter() -> Vec<sock_filter> {
     program::compile(&rules(), allowed::KNOWN_MAX)
 }
 
@@ -54,7 +83,7 @@ const CHECKED: &[(&str, libc::c_long, Verdict)] = &[
     (
         "ioctl",
         libc::SYS_ioctl,
-        Verdict::Check(&NO_TYPING_INTO_TERMINALS),
+        Verdict::Check(&NO_TYPING_AND_NO_SUBVOLUMES),
     ),
     (
         "personality",
@@ -76,12 +105,18 @@ const NO_NEW_NAMESPACE: Check = Check {
     otherwise: &Verdict::Allow,
 };
 
-/// `TIOCSTI` and `TIOCLINUX` of `ioctl_tty(2)`.
-const NO_TYPING_INTO_TERMINALS: Check = Check {
+/// `TIOCSTI` and `TIOCLINUX` of `ioctl_tty(2)`; and `BTRFS_IOC_SNAP_CREATE`, `_SUBVOL_CREATE` and
+/// the second versions of both (linux/btrfs.h): any user may make subvolumes in a folder of its own,
+/// and a snapshot of the box would be without what is in them.
+const NO_TYPING_AND_NO_SUBVOLUMES: Check = Check {
     argument: 1,
     cases: &[
         (When::Is(0x5412), Verdict::Errno(libc::EPERM)),
         (When::Is(0x541C), Verdict::Errno(libc::EPERM)),
+        (When::Is(0x5000_9401), Verdict::Errno(libc::EPERM)),
+        (When::Is(0x5000_940E), Verdict::Errno(libc::EPERM)),
+        (When::Is(0x5000_9417), Verdict::Errno(libc::EPERM)),
+        (When::Is(0x5000_9418), Verdict::Errno(libc::EPERM)),
     ],
     otherwise: &Verdict::Allow,
 };

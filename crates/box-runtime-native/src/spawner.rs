@@ -3,11 +3,13 @@
 //! Forked before the host has threads: starting a box from a large process costs up to 58 ms, from
 //! a small one 1.8 ms (`reference/runtime.md` §0.2). It ends when the host does; its boxes live on.
 
+mod halt;
 mod process;
 mod reopen;
 pub(crate) mod wire;
 
 use crate::cgroup::Cgroups;
+use crate::rootless::Privileges;
 use crate::sys;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
@@ -28,7 +30,9 @@ const ANSWER_WAIT: Duration = Duration::from_secs(15);
 pub struct Spawner {
     socket: OwnedFd,
     pid: Pid,
-    held_by: &'static str,
+    /// For reading what boxes use; whatever is written there the spawner writes.
+    cgroups: Cgroups,
+    privileges: Privileges,
     /// Number of the last request; held while one is under way.
     serial: Mutex<u64>,
 }
@@ -50,20 +54,21 @@ pub(crate) enum SpawnerError {
 }
 
 impl Spawner {
-    /// Forks the spawner. Called once, before the process has a second thread.
+    /// Forks the spawner. Called once, before the process has a second thread, and after
+    /// [`crate::rootless::enter`] where the host is an ordinary user's.
     ///
     /// On cgroup v2 the calling process moves into a leaf of its delegated cgroup first.
     ///
     /// # Errors
-    /// When the process has threads already, or a system call fails.
+    /// When the process has threads already, may not make boxes, or a system call fails.
     pub fn fork() -> io::Result<Self> {
         let threads = std::fs::read_dir("/proc/self/task")?.count();
         if threads != 1 {
             let text = format!("the spawner is forked from a process with {threads} threads");
             return Err(io::Error::other(text));
         }
+        let privileges = Privileges::current()?;
         let cgroups = Cgroups::find();
-        let held_by = cgroups.held_by();
         let (ours, theirs) = socketpair(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
@@ -72,14 +77,15 @@ impl Spawner {
         )?;
         // SAFETY: this is the only thread, as was just seen.
         match unsafe { sys::fork() }? {
-            None => process::run(&theirs, cgroups),
+            None => process::run(&theirs, cgroups, privileges),
             Some(pid) => {
                 let flags = rustix::fs::fcntl_getfl(&ours)?;
                 rustix::fs::fcntl_setfl(&ours, flags | OFlags::NONBLOCK)?;
                 Ok(Self {
                     socket: ours,
                     pid,
-                    held_by,
+                    cgroups,
+                    privileges,
                     serial: Mutex::const_new(0),
                 })
             }
@@ -91,9 +97,18 @@ impl Spawner {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
+    /// What this process is to the kernel.
+    pub(crate) fn privileges(&self) -> Privileges {
+        self.privileges
+    }
+
     /// How limits are held here: `cgroup v2`, `cgroup v1` or `best effort`.
     pub fn limits_held_by(&self) -> &'static str {
-        self.held_by
+        self.cgroups.held_by()
+    }
+
+    pub(crate) fn cgroups(&self) -> &Cgroups {
+        &self.cgroups
     }
 
     /// One request, one answer, one at a time.
@@ -113,9 +128,11 @@ impl Spawner {
             .map_err(|_| SpawnerError::Late)??;
         match answer {
             Answer::Failed { text } => Err(SpawnerError::Failed(text)),
-            Answer::Started { .. } | Answer::Reopened | Answer::Forgotten => {
-                Ok((answer, descriptors))
-            }
+            Answer::Started { .. }
+            | Answer::Reopened
+            | Answer::Forgotten
+            | Answer::Done
+            | Answer::Last { .. } => Ok((answer, descriptors)),
         }
     }
 

@@ -1,12 +1,15 @@
 //! Starts a box, and opens its sockets anew.
 
 use crate::Engine;
-use crate::folders::{path_only, private_folder};
+use crate::create::refuse_nesting;
+use crate::folders::{UPPER, path_only, private_folder};
+use crate::images::environment::merged;
 use crate::launch::{ENVIRONMENT_BYTES_MAX, as_listeners};
 use crate::record;
 use crate::spawner::SpawnerError;
 use crate::spawner::wire::{self, Answer, Given, Request, Shown, Start};
 use crate::stop::clear_after;
+use crate::storage::renumber;
 use box_api::BoxId;
 use box_runtime::{BoxSockets, BoxSpec, RuntimeError, Started};
 use rustix::fd::OwnedFd;
@@ -16,11 +19,12 @@ use std::fmt::Write as _;
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
+use std::sync::Arc;
 
 pub(crate) const GUEST_SOCKET: &str = "guest.sock";
 const GUEST_BACKLOG: i32 = 64;
 
-pub(crate) async fn start(engine: &Engine, spec: &BoxSpec) -> Result<Started, RuntimeError> {
+pub(crate) async fn start(engine: &Arc<Engine>, spec: &BoxSpec) -> Result<Started, RuntimeError> {
     let id = spec.id;
     let _turn = engine.turns.take(&id).await;
     if !engine.folders.has(&id) {
@@ -30,12 +34,14 @@ pub(crate) async fn start(engine: &Engine, spec: &BoxSpec) -> Result<Started, Ru
         return Ok(Started { pid, sockets: None });
     }
     clear_after(engine, &id).await?;
+    settle(engine, spec).await?;
     let order = order(engine, spec)?;
     match engine.spawner.ask(Request::Start(Box::new(order))).await {
-        Ok((Answer::Started { pid }, descriptors)) => Ok(Started {
-            pid,
-            sockets: Some(sockets(descriptors)?),
-        }),
+        Ok((Answer::Started { pid }, descriptors)) => {
+            engine.disk.limit(engine, &id, spec.limits.disk_bytes).await;
+            let sockets = Some(sockets(descriptors)?);
+            Ok(Started { pid, sockets })
+        }
         Ok(_) => Err(RuntimeError::engine(
             format!("start box {id}"),
             SpawnerError::Confused,
@@ -45,6 +51,18 @@ pub(crate) async fn start(engine: &Engine, spec: &BoxSpec) -> Result<Started, Ru
             Err(RuntimeError::engine(format!("start box {id}"), error))
         }
     }
+}
+
+/// Changes to the root that an earlier version kept with the box's real ids get those on disk.
+async fn settle(engine: &Engine, spec: &BoxSpec) -> Result<(), RuntimeError> {
+    let (upper, offset) = (engine.folders.of_box(&spec.id).join(UPPER), spec.id_offset);
+    let settled = tokio::task::spawn_blocking(move || renumber::settle(&upper, offset)).await;
+    let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
+        RuntimeError::engine(format!("renumber the files of box {}", spec.id), error)
+    };
+    settled
+        .map_err(|error| failed(error.into()))?
+        .map_err(|error| failed(error.into()))
 }
 
 /// The kept sockets where this host's spawner started the box, else new ones.
@@ -120,6 +138,7 @@ fn order(engine: &Engine, spec: &BoxSpec) -> Result<Start, RuntimeError> {
 
 /// What the spawner would refuse, told by name.
 fn check(spec: &BoxSpec) -> Result<(), RuntimeError> {
+    refuse_nesting(spec)?;
     let refuse = |why: String| Err(RuntimeError::Refused { why, hint: None });
     let mounts = spec.mounts.iter().map(|mount| &mount.target);
     let targets = mounts.chain(spec.files.iter().map(|file| &file.target));
@@ -170,14 +189,16 @@ fn open(engine: &Engine, spec: &BoxSpec, image: &Path) -> io::Result<Given> {
         programs: path_only(engine.programs.folder())?,
         guest: engine.programs.guest()?,
         guest_socket: listen(&running)?,
-        environment: environment(spec)?,
+        environment: environment(&merged(
+            &spec.env,
+            engine.images.env_of(&spec.image_digest)?,
+        ))?,
         record: rustix::fs::open(&record, flags, Mode::from_raw_mode(0o600))?,
     })
 }
 
-fn environment(spec: &BoxSpec) -> io::Result<OwnedFd> {
-    let text = spec
-        .env
+fn environment(variables: &[(String, String)]) -> io::Result<OwnedFd> {
+    let text = variables
         .iter()
         .fold(String::new(), |mut text, (name, value)| {
             // Writing to a string cannot fail.

@@ -1,17 +1,17 @@
 //! Stops a box, and removes one.
 
 use crate::Engine;
-use crate::folders::BEING_REMOVED;
+use crate::folders::Folders;
+use crate::freeze;
 use crate::spawner::wire::Request;
 use crate::sys;
 use box_api::BoxId;
-use box_runtime::RuntimeError;
-use box_runtime::erase::erase;
+use box_runtime::{RuntimeError, fault};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 use std::io;
-use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the kernel may take to end everything in a box after SIGKILL to its first process.
@@ -26,41 +26,48 @@ pub(crate) async fn stop(engine: &Engine, id: &BoxId, grace: Duration) -> Result
     end(engine, id, grace).await
 }
 
-/// Stops the box without grace and removes its files. Gone already: nothing to do.
-pub(crate) async fn remove(engine: &Engine, id: &BoxId) -> Result<(), RuntimeError> {
-    let _turn = engine.turns.take(id).await;
+/// Stops the box without grace and removes its files and snapshots. Gone already: nothing to do.
+pub(crate) async fn remove(engine: &Arc<Engine>, id: &BoxId) -> Result<(), RuntimeError> {
+    let turn = engine.turns.take(id).await;
     end(engine, id, Duration::ZERO).await?;
-    let (folder, tmp, name) = (engine.folders.of_box(id), engine.folders.tmp.clone(), *id);
-    let removed = tokio::task::spawn_blocking(move || erase_box(&folder, &tmp, &name)).await;
+    let (engine, named) = (Arc::clone(engine), *id);
+    let removed = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        erase_box(&engine.folders, &named)
+    });
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
         RuntimeError::engine(format!("remove the files of box {id}"), error)
     };
     removed
+        .await
         .map_err(|error| failed(error.into()))?
         .map_err(|error| failed(error.into()))
 }
 
-/// Renamed first: from then on the box is gone, whatever becomes of the rest.
-fn erase_box(folder: &Path, tmp: &Path, id: &BoxId) -> io::Result<()> {
-    let mut number = 0u32;
-    loop {
-        let place = tmp.join(format!("{BEING_REMOVED}-{id}-{number}"));
-        let flags = rustix::fs::RenameFlags::NOREPLACE;
-        match rustix::fs::renameat_with(rustix::fs::CWD, folder, rustix::fs::CWD, &place, flags) {
-            Ok(()) => return erase(&place),
-            Err(Errno::NOENT) => return Ok(()),
-            Err(Errno::EXIST) => number += 1,
-            Err(errno) => return Err(errno.into()),
-        }
-    }
+/// The box goes first: snapshots without one are dropped when the engine is opened.
+fn erase_box(folders: &Folders, id: &BoxId) -> io::Result<()> {
+    let files = folders.set_aside(&folders.of_box(id))?;
+    fault::point("remove.box");
+    let snapshots = folders.set_aside(&folders.snapshots_of(id))?;
+    fault::point("remove.snapshots");
+    files.erase()?;
+    snapshots.erase()
 }
 
 async fn end(engine: &Engine, id: &BoxId, grace: Duration) -> Result<(), RuntimeError> {
     if let Some((_, pidfd)) = engine.folders.first_process(id) {
+        if grace.is_zero() {
+            // Before it is thawed, so that nothing of it runs once more.
+            signal(&pidfd, Signal::KILL)
+                .map_err(|error| RuntimeError::engine(format!("stop box {id}"), error))?;
+        }
+        // What is frozen hears no signal; on cgroup v1 not even SIGKILL.
+        freeze::let_go(engine, id).await?;
         end_process(&pidfd, grace)
             .await
             .map_err(|error| RuntimeError::engine(format!("stop box {id}"), error))?;
     }
+    engine.disk.forget(id).await;
     clear_after(engine, id).await
 }
 

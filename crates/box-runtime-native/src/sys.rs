@@ -3,7 +3,7 @@
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::mount::MountAttrFlags;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 use std::ffi::{CStr, CString};
 use std::io;
 use std::ptr;
@@ -238,6 +238,19 @@ pub(crate) fn reset_signals() -> io::Result<()> {
     set_blocked(&[])
 }
 
+/// Sends a signal to every process the caller can see but itself and pid 1 of its namespace
+/// (`kill(2)`). That there is none is no failure.
+pub(crate) fn signal_all(signal: Signal) -> Result<(), Errno> {
+    // SAFETY: takes two numbers and touches no memory of this process.
+    if unsafe { libc::kill(-1, signal.as_raw()) } == 0 {
+        return Ok(());
+    }
+    match Errno::from_io_error(&io::Error::last_os_error()) {
+        Some(Errno::SRCH) => Ok(()),
+        errno => Err(errno.unwrap_or(Errno::IO)),
+    }
+}
+
 /// Blocks these signals and no others.
 pub(crate) fn set_blocked(signals: &[i32]) -> io::Result<()> {
     // SAFETY: sigemptyset(3) initialises the set before anything reads it, and every call is given
@@ -317,4 +330,31 @@ pub(crate) fn watch(fd: BorrowedFd<'_>) -> io::Result<AsyncFd<BorrowedFd<'_>>> {
     // SAFETY: a borrowed descriptor stays open, and the same, for as long as it is borrowed, which
     // is as long as the result lives.
     unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(Into::into)
+}
+
+/// `NS_GET_PARENT` and `NS_GET_OWNER_UID` of `ioctl_ns(2)`.
+const NS_GET_PARENT: libc::c_ulong = 0xb702;
+const NS_GET_OWNER_UID: libc::c_ulong = 0xb704;
+
+/// The user namespace around another.
+pub(crate) fn parent_namespace(of: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: this request takes no argument and returns a new descriptor of ours.
+    let parent = unsafe { libc::ioctl(of.as_raw_fd(), NS_GET_PARENT) };
+    if parent < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made it for us, close-on-exec.
+    Ok(unsafe { OwnedFd::from_raw_fd(parent) })
+}
+
+/// Who made a user namespace, as this process numbers users.
+pub(crate) fn namespace_owner(of: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut uid: libc::uid_t = 0;
+    // SAFETY: the request writes one uid_t to where it is told to.
+    let result = unsafe { libc::ioctl(of.as_raw_fd(), NS_GET_OWNER_UID, ptr::from_mut(&mut uid)) };
+    if result == 0 {
+        Ok(uid)
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }

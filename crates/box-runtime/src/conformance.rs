@@ -4,21 +4,6 @@
 //! (`sh cat sleep id touch ls kill`), makes boxes of its own and removes them, whether it holds or
 //! not. Time limits are the caller's: a test that hangs is ended by its runner.
 
-mod session;
-
-use crate::{BoxSpec, Runtime, RuntimeError};
-use box_api::control::Profile;
-use session::{Bench, Output};
-use std::time::Duration;
-
-pub use session::Broken;
-
-/// What a claim gives.
-pub type Held = Result<(), Broken>;
-
-/// How long a box may take to end by itself.
-const GRACE: Duration = Duration::from_secs(5);
-
 /// Fails with the text unless the condition holds.
 macro_rules! claim {
     ($holds:expr, $($text:tt)+) => {
@@ -27,6 +12,28 @@ macro_rules! claim {
         }
     };
 }
+
+mod held;
+mod session;
+mod undo;
+
+use crate::{BoxSpec, Runtime, RuntimeError};
+use box_api::control::Profile;
+use session::{Bench, Output};
+use std::time::Duration;
+
+pub use held::{a_frozen_box_stands_still, limits_change_and_use_is_told};
+pub use session::Broken;
+pub use undo::{
+    a_clone_has_everything_but_the_identity, a_removed_box_takes_its_snapshots_along,
+    restoring_brings_the_files_back, snapshots_that_cannot_be_are_refused,
+};
+
+/// What a claim gives.
+pub type Held = Result<(), Broken>;
+
+/// How long a box may take to end by itself.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// `create` is not repeated silently, `start`, `stop` and `remove` are.
 pub async fn asking_twice_succeeds_except_for_create(runtime: &dyn Runtime, image: &str) -> Held {

@@ -3,11 +3,12 @@
 //! Both can nest folders deeper than a stack is high and than any path is long, so nothing here
 //! recurses or follows a path: a folder that is not empty is moved up to the top and taken later.
 
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 const FOLDER: OFlags = OFlags::RDONLY
@@ -20,7 +21,15 @@ const FOLDER: OFlags = OFlags::RDONLY
 /// # Errors
 /// What the file system said; what is left can be erased later.
 pub fn erase(path: &Path) -> io::Result<()> {
-    let top = match rustix::fs::open(path, FOLDER, Mode::empty()) {
+    erase_at(rustix::fs::CWD, path)
+}
+
+/// As [`erase`], for the folder `name` in an open one. A link of that name is not followed.
+///
+/// # Errors
+/// As those of [`erase`].
+pub fn erase_at(folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
+    let top = match rustix::fs::openat(folder, name, FOLDER, Mode::empty()) {
         Err(Errno::NOENT) => return Ok(()),
         result => result?,
     };
@@ -38,7 +47,7 @@ pub fn erase(path: &Path) -> io::Result<()> {
         }
     }
     drop(top);
-    match rustix::fs::rmdir(path) {
+    match rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
@@ -78,6 +87,14 @@ fn empty(top: &OwnedFd, name: &CStr, moved: &mut u64) -> io::Result<()> {
             match rustix::fs::renameat_with(&folder, &inner, top, &place, flags) {
                 Ok(()) => break,
                 Err(Errno::EXIST) => {}
+                // A subvolume of btrfs, which only a host makes: they are not nested without end.
+                Err(Errno::XDEV) => {
+                    erase_at(
+                        folder.as_fd(),
+                        Path::new(OsStr::from_bytes(inner.to_bytes())),
+                    )?;
+                    break;
+                }
                 Err(errno) => return Err(errno.into()),
             }
         }

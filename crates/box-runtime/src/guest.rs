@@ -6,15 +6,17 @@
 
 mod attach;
 mod connection;
+mod dial;
 mod exec;
 
 pub use attach::{
     AckSender, Attachment, Event, EventReceiver, INPUT_BYTES_MAX, InputSender, Offsets, attach,
 };
 pub use box_api::guest::{
-    Attached, Command, CommandError, InputState, Kept, Kill, ProcessInfo, ProcessName, Refusal,
-    Stream,
+    Attached, Command, CommandError, InputState, Kept, Kill, Loopback, ProcessInfo, ProcessName,
+    Refusal, Stream,
 };
+pub use dial::dial;
 pub use exec::exec;
 
 use crate::{ExecSpec, RuntimeError};

@@ -3,17 +3,26 @@
 //! Keyed by [`BoxId`] throughout; names, owners and titles stay in the host. An ability an engine
 //! may lack is a value (`Option<&dyn …>`), not an error at call time.
 
+mod abilities;
+pub mod archive;
 pub mod conformance;
 pub mod erase;
+pub mod fault;
 pub mod guest;
 pub mod unpack;
+
+pub use abilities::{
+    Arrival, Arrived, CloneSource, DISK_MEASURED_EVERY, Departure, Disk, DiskEvent, DiskShort,
+    DiskUsage, Ended, Freezer, Fullness, LimitName, Limiter, Luggage, Manifest, SnapshotSpec,
+    Snapshots, Terms, Transfer, Usage,
+};
 
 use async_trait::async_trait;
 use box_api::BoxId;
 use box_api::control::{ImageInfo, Limits, Profile, TerminalSize};
 use std::fmt::Debug;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What an engine needs to know to make a box.
@@ -34,6 +43,15 @@ pub struct BoxSpec {
     pub files: Vec<PlacedFile>,
     /// Environment every process of the box starts with.
     pub env: Vec<(String, String)>,
+    /// Whether namespaces may be made inside (D7).
+    pub nesting: Nesting,
+}
+
+/// Whether a box may hold boxes of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nesting {
+    Refused,
+    Allowed,
 }
 
 /// A read-only tree of the host shown in the box, such as an agent pack.
@@ -155,6 +173,10 @@ impl RuntimeError {
 /// Tells a person how far a long step is.
 pub trait Progress: Send + Sync {
     fn say(&self, text: &str);
+    /// A line to be kept: a warning, or what was done besides.
+    fn note(&self, text: &str) {
+        self.say(text);
+    }
 }
 
 /// Runs boxes on one kind of engine. Asking for what already holds succeeds, except `create`,
@@ -180,6 +202,21 @@ pub trait Runtime: Debug + Send + Sync {
     fn sockets(&self) -> Option<&dyn Sockets> {
         None
     }
+    fn snapshots(&self) -> Option<&dyn Snapshots> {
+        None
+    }
+    fn transfer(&self) -> Option<&dyn Transfer> {
+        None
+    }
+    fn freezer(&self) -> Option<&dyn Freezer> {
+        None
+    }
+    fn limiter(&self) -> Option<&dyn Limiter> {
+        None
+    }
+    fn disk(&self) -> Option<&dyn Disk> {
+        None
+    }
     /// The box's workspace as a host folder, where the engine has one.
     fn workspace(&self, _id: &BoxId) -> Option<PathBuf> {
         None
@@ -202,6 +239,44 @@ pub trait Images: Debug + Send + Sync {
     /// # Errors
     /// [`RuntimeError::Refused`] when the image is not there. The host checks that no box uses it.
     async fn remove(&self, image: &str) -> Result<(), RuntimeError>;
+    /// Whether the image of a digest is there.
+    fn is_ready(&self, digest: &str) -> bool;
+    /// The one way to write an image, as [`Images::list`] does.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Refused`] when it is no image.
+    fn canonical(&self, image: &str) -> Result<String, RuntimeError>;
+    /// As [`Images::prepare`], though it may be ready: a tag, an archive may have moved on. What
+    /// boxes were made from stays.
+    async fn refresh(
+        &self,
+        image: &str,
+        progress: &dyn Progress,
+    ) -> Result<ImageInfo, RuntimeError>;
+    /// Makes an image of an archive under the name `built:<name>`.
+    async fn adopt(
+        &self,
+        archive: &Path,
+        name: &str,
+        progress: &dyn Progress,
+    ) -> Result<ImageInfo, RuntimeError>;
+    /// What nobody uses, given the digests that somebody does; removes it when told to.
+    async fn prune(&self, used: Vec<String>, how: Prune) -> Result<Unused, RuntimeError>;
+}
+
+/// Whether what is unused is removed or only told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prune {
+    Remove,
+    Tell,
+}
+
+/// What nobody uses.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Unused {
+    pub images: Vec<ImageInfo>,
+    /// Kept and half downloaded layers.
+    pub downloads_bytes: u64,
 }
 
 /// A connection to box-guest of a running box.

@@ -4,27 +4,48 @@ mod agent;
 mod answer;
 mod attach;
 mod client;
+mod clone;
 mod conversation;
 mod credential;
+mod decisions;
+mod disk;
+mod events;
 mod exec;
+mod export;
+mod expose;
+mod freeze;
 mod image;
+mod import;
 mod info;
+mod kill;
 mod list;
 mod logs;
+mod net;
 mod new;
+mod policy;
+mod ps;
 mod remove;
+mod rename;
+mod restart;
 mod run;
+mod set;
+mod snapshots;
+mod spawn;
 mod start;
 mod status;
 mod stop;
 mod stop_host;
 mod target;
+mod top;
+mod trash;
+mod wait;
 
 use crate::problem;
-use box_api::control::{Hello, Outcome, Reply, Request, Welcome};
+use box_api::control::{Haste, Hello, Outcome, Reply, Request, Welcome};
 use box_api::{PROTOCOL, Problem};
 use box_core::caller::{Caller, Tier};
 use box_core::host::Host;
+use box_core::lifecycle;
 use client::{Client, ClientError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,15 +71,18 @@ pub(crate) enum Settled {
 #[derive(Debug, Clone)]
 pub(crate) struct Door {
     host: Arc<Host>,
+    /// What the machine calls a user whom the kernel reports to this process by a number.
+    outside: fn(u32) -> u32,
     settled: watch::Sender<Settled>,
     /// Set when the host is to end.
     pub(crate) stop: watch::Sender<bool>,
 }
 
 impl Door {
-    pub(crate) fn new(host: Arc<Host>) -> Self {
+    pub(crate) fn new(host: Arc<Host>, outside: fn(u32) -> u32) -> Self {
         Self {
             host,
+            outside,
             settled: watch::channel(Settled::NotYet).0,
             stop: watch::channel(false).0,
         }
@@ -91,7 +115,7 @@ pub(crate) async fn told_to_stop(stop: &mut watch::Receiver<bool>) {
 }
 
 async fn converse(door: &Door, stream: UnixStream) -> Result<(), ClientError> {
-    let caller = Caller::from_peer(stream.peer_cred()?.uid(), door.host.uid);
+    let caller = Caller::from_peer((door.outside)(stream.peer_cred()?.uid()), door.host.uid);
     let mut client = Client::new(stream);
     if caller.tier != Tier::Admin {
         // At once: whoever may ask for nothing is not waited for, and takes nobody's place.
@@ -164,50 +188,74 @@ async fn carry_out(
         Ok(Ok(_)) => {}
         Ok(Err(_)) | Err(_) => return Err(problem::not_settled()),
     }
+    route(host, caller, client, request).await
+}
+
+/// How long what runs in a box has to end by itself.
+fn grace(haste: Haste) -> Duration {
+    match haste {
+        Haste::Graceful => lifecycle::STOP_GRACE,
+        Haste::AtOnce => Duration::ZERO,
+    }
+}
+
+/// One line a request.
+async fn route(
+    host: &Arc<Host>,
+    caller: &Caller,
+    client: &mut Client,
+    request: Request,
+) -> Result<Outcome, Problem> {
     match request {
         Request::Status => status::handle(host).await,
         Request::New(asked) => new::handle(host, caller, client, asked).await,
         Request::List => list::handle(host, caller).await,
         Request::Info { name } => info::handle(host, caller, &name).await,
         Request::Start { name } => start::handle(host, caller, &name).await,
-        Request::Stop { target } => stop::handle(host, caller, target).await,
-        Request::Remove { target } => remove::handle(host, caller, target).await,
-        Request::Exec(asked) => exec::handle(host, caller, client, asked).await,
-        Request::Logs {
-            name,
-            process,
-            follow,
-        } => {
-            logs::handle(
-                host,
-                caller,
-                client,
-                logs::Asked {
-                    name,
-                    process,
-                    follow,
-                },
-            )
-            .await
+        Request::StartAll => start::all(host, caller).await,
+        Request::Stop { target, haste } => stop::handle(host, caller, target, grace(haste)).await,
+        Request::Restart { target, haste } => {
+            restart::handle(host, caller, target, grace(haste)).await
         }
+        Request::Remove(asked) => remove::handle(host, caller, asked).await,
+        Request::Trash(asked) => trash::handle(host, caller, asked).await,
+        Request::Rename { name, to } => rename::handle(host, caller, &name, to).await,
+        Request::Clone(asked) => clone::handle(host, caller, client, asked).await,
+        Request::Snapshots(asked) => snapshots::handle(host, caller, client, asked).await,
+        Request::Export(asked) => export::handle(host, caller, client, asked).await,
+        Request::Import(asked) => import::handle(host, caller, client, asked).await,
+        Request::DiskUsage { target } => disk::handle(host, caller, &target).await,
+        Request::Wait {
+            name,
+            until,
+            timeout_ms,
+        } => wait::handle(host, caller, client, (name, until, timeout_ms)).await,
+        Request::Set { name, changes } => set::handle(host, caller, &name, changes).await,
+        Request::Top => top::handle(host, caller).await,
+        Request::Move { target, motion } => freeze::handle(host, caller, target, motion).await,
+        Request::Events { name } => events::handle(host, caller, &name).await,
+        Request::Exec(asked) => exec::handle(host, caller, client, asked).await,
+        Request::Spawn(asked) => spawn::handle(host, caller, asked).await,
+        Request::Processes { name } => ps::handle(host, caller, &name).await,
+        Request::KillProcess(asked) => kill::handle(host, caller, asked).await,
+        Request::Expose {
+            name,
+            port,
+            host_port,
+        } => expose::add(host, caller, &name, (port, host_port)).await,
+        Request::ExposedRemove { name, port } => expose::remove(host, caller, &name, port).await,
+        Request::ExposedList { name } => expose::list(host, caller, name.as_ref()).await,
+        Request::Logs(asked) => logs::handle(host, caller, client, asked).await,
         Request::ImageList => image::list(host).await,
         Request::ImagePrepare { image } => image::prepare(host, client, image).await,
         Request::ImageRemove { image } => image::remove(host, &image).await,
+        Request::Image(asked) => image::handle(host, client, asked).await,
         Request::Run(asked) => run::handle(host, caller, client, asked).await,
-        Request::Attach {
-            name,
-            thread,
-            after,
-            follow,
-        } => {
-            let asked = attach::Asked {
-                name,
-                thread,
-                after,
-                follow,
-            };
-            attach::handle(host, caller, client, asked).await
-        }
+        Request::Attach(asked) => attach::handle(host, caller, client, asked).await,
+        Request::Net(asked) => net::handle(host, caller, client, asked).await,
+        Request::Policy(asked) => policy::handle(host, caller, asked).await,
+        Request::Decisions { follow: true } => decisions::follow(host, caller, client).await,
+        Request::Decisions { follow: false } => decisions::list(host, caller).await,
         Request::Answer { decision, option } => {
             answer::handle(host, caller, decision, &option).await
         }

@@ -14,14 +14,29 @@ use box_core::credentials::{CredentialError, SecretError};
 use box_core::decisions::AnswerError;
 use box_core::exec::ExecError;
 use box_core::images::ImageError;
-use box_core::lifecycle::{CreateError, RemoveError, StartError, StopError};
-use box_core::logs::LogsError;
+use box_core::lifecycle::{
+    CreateError, RemoveError, SetError, SettingError, StartError, StopError,
+};
 use box_core::open::OpenError;
 use box_core::store::StoreError;
 use box_core::thread::{AttachError, PromptError, RunError, ThreadError};
+use box_core::watch::StillError;
 use box_runtime::RuntimeError;
 use std::error::Error;
 use std::path::Path;
+
+mod network;
+mod processes;
+mod travel;
+mod undo;
+
+pub(crate) use network::policy;
+pub(crate) use processes::{expose, logs, process};
+pub(crate) use travel::{export, import, pipe};
+pub(crate) use undo::{
+    clone, disk, nothing_to_keep, rename, restart, restore, script, set_up, snapshot, undelete,
+    unpushed, wait,
+};
 
 use ProblemKind::{Engine, Failed, Refused, Usage};
 
@@ -188,12 +203,14 @@ pub(crate) fn create(error: CreateError) -> Problem {
         }
         CreateError::TooManyEntries(_) => told(Usage, "too-many-entries", &error),
         CreateError::TooSmall(_) => told(Usage, "limit-too-small", &error),
+        CreateError::Setting(error) => setting(&error),
         CreateError::Allow(_) => {
             told(Usage, "bad-entry", &error).hinted("entries are `host`, `*.host` or `host:port`")
         }
         CreateError::Image { ref source, .. } => told_by_engine("image-not-ready", &error, source),
         CreateError::Engine { ref source, .. } => told_by_engine("not-created", &error, source),
         CreateError::Files { .. } => told(Engine, "not-created", &error),
+        CreateError::Script(error) => script(error),
         CreateError::Start(error) => start(error),
         CreateError::Store(error) => store(error),
         CreateError::Ending => host_ends(),
@@ -218,6 +235,39 @@ pub(crate) fn stop(error: StopError) -> Problem {
         StopError::Gone => gone(),
         StopError::Store(error) => store(error),
         StopError::Ending => host_ends(),
+    }
+}
+
+pub(crate) fn set(error: SetError) -> Problem {
+    match error {
+        SetError::Nothing => {
+            told(Usage, "nothing-to-set", &error).hinted("`box set <box> memory=4G`, for example")
+        }
+        SetError::TooMany | SetError::Twice(_) => told(Usage, "bad-setting", &error),
+        SetError::TooSmall(_) => told(Usage, "limit-too-small", &error),
+        SetError::Setting(error) => setting(&error),
+        SetError::Engine { ref source, .. } => told_by_engine("not-set", &error, source),
+        SetError::Busy { .. } => busy(&error),
+        SetError::Gone => gone(),
+        SetError::Store(error) => store(error),
+        SetError::Ending => host_ends(),
+    }
+}
+
+fn setting(error: &SettingError) -> Problem {
+    match error {
+        SettingError::Time { .. } => told(Usage, "bad-setting", error),
+        SettingError::NoFreezer => told(Refused, "no-freezer", error),
+    }
+}
+
+pub(crate) fn still(error: StillError) -> Problem {
+    match error {
+        StillError::NotRunning { ref name, .. } => {
+            told(Failed, "not-running", &error).hinted(format!("start it with `box start {name}`"))
+        }
+        StillError::Unable { .. } => told(Refused, "no-freezer", &error),
+        StillError::Engine { ref source, .. } => told_by_engine("not-frozen", &error, source),
     }
 }
 
@@ -246,26 +296,12 @@ pub(crate) fn exec(error: ExecError) -> Problem {
     }
 }
 
-pub(crate) fn logs(error: LogsError) -> Problem {
-    match error {
-        LogsError::Find(error) => find(error),
-        LogsError::Nothing(_) => told(Failed, "no-logs", &error)
-            .hinted("agents write logs; `box run <agent> \"…\"` starts one"),
-        LogsError::UnknownProcess { ref known, .. } => {
-            let known: Vec<String> = known.iter().map(|process| format!("`{process}`")).collect();
-            told(Failed, "unknown-process", &error)
-                .hinted(format!("processes with a log: {}", known.join(", ")))
-        }
-        LogsError::Read { .. } => told(Engine, "no-logs", &error),
-    }
-}
-
 pub(crate) fn image(error: ImageError) -> Problem {
     match error {
         ImageError::Prepare { ref source, .. } => told_by_engine("image-not-ready", &error, source),
-        ImageError::List(ref source) | ImageError::Remove { ref source, .. } => {
-            told_by_engine("images", &error, source)
-        }
+        ImageError::List(ref source)
+        | ImageError::Prune(ref source)
+        | ImageError::Remove { ref source, .. } => told_by_engine("images", &error, source),
         ImageError::Unknown { ref known, .. } => {
             let known: Vec<String> = known.iter().map(|image| format!("`{image}`")).collect();
             let hint = match known.as_slice() {
@@ -274,8 +310,9 @@ pub(crate) fn image(error: ImageError) -> Problem {
             };
             told(Failed, "image-not-found", &error).hinted(hint)
         }
+        ImageError::RelativeArchive(_) => told(Usage, "image-not-found", &error),
         ImageError::InUse { .. } => told(Refused, "image-in-use", &error)
-            .hinted("remove those boxes first with `box rm <name>`"),
+            .hinted("remove those boxes first with `box rm <name> --now`, or those in the trash with `box prune --all`"),
         ImageError::Store(error) => store(error),
     }
 }
@@ -372,13 +409,14 @@ pub(crate) fn run(error: RunError) -> Problem {
         RunError::Find(error) => find(error),
         RunError::Create(error) => create(error),
         RunError::Start(error) => start(error),
+        RunError::Setup(error) => set_up(error),
         RunError::Prompt(error) => prompt(error),
         RunError::Thread(error) => thread(error),
         RunError::Store(error) => store(error),
         RunError::Pack(error) => pack(error),
-        RunError::NoCredential { .. } | RunError::CredentialLost { .. } => {
-            hinted(told(Failed, "no-credential", &error), hint)
-        }
+        RunError::NoCredential { .. }
+        | RunError::NoneForBox { .. }
+        | RunError::CredentialLost { .. } => hinted(told(Failed, "no-credential", &error), hint),
         RunError::Repo { .. } => hinted(told(Failed, "repository-not-cloned", &error), hint),
         RunError::Home { .. } => hinted(told(Engine, "home-not-written", &error), hint),
     }

@@ -13,7 +13,7 @@ use box_core::paths::Paths;
 use box_core::policy::Machine;
 use box_core::random::SystemRandom;
 use box_core::thread::Threads;
-use box_core::{boxes, reconcile};
+use box_core::{boxes, expose, processes, reconcile};
 use std::ffi::OsString;
 use std::sync::Arc;
 use tokio::net::UnixListener;
@@ -33,8 +33,11 @@ pub struct ServeOptions {
     pub egress: Program,
     /// Which build this is, as greetings show it.
     pub build: String,
-    /// The user the host runs as.
+    /// The user the host runs as, as the machine numbers users.
     pub uid: u32,
+    /// What the machine calls a user whom the kernel reports to this process by a number: another
+    /// one where the host is in a user namespace of its own.
+    pub outside: fn(u32) -> u32,
 }
 
 /// Is the host until somebody stops it: a client with `StopHost`, or SIGTERM, or SIGINT. Boxes,
@@ -49,6 +52,7 @@ pub async fn run(options: ServeOptions, ready: impl FnOnce() + Send) -> Result<(
         egress,
         build,
         uid,
+        outside,
     } = options;
     let control_socket = paths.control_socket();
     let log_dir = paths.log.clone();
@@ -75,7 +79,7 @@ pub async fn run(options: ServeOptions, ready: impl FnOnce() + Send) -> Result<(
     );
     ready();
 
-    let door = Door::new(Arc::clone(&host));
+    let door = Door::new(Arc::clone(&host), outside);
     let mut tasks = JoinSet::new();
     tasks.spawn(watch_gone(Arc::clone(&host), gone));
     tasks.spawn(settle_in(Arc::clone(&host), door.opener()));
@@ -99,7 +103,21 @@ async fn settle_in(host: Arc<Host>, opener: watch::Sender<control::Settled>) {
         Ok(threads) => tracing::info!(threads, "threads are taken up"),
         Err(error) => tracing::error!(why = boxes::reason(&error), "threads are not taken up"),
     }
+    match processes::resume(&host).await {
+        Ok(processes) => tracing::info!(processes, "detached processes are taken up"),
+        Err(error) => tracing::error!(why = boxes::reason(&error), "processes are not taken up"),
+    }
+    match expose::resume(&host).await {
+        Ok(ports) => tracing::info!(ports, "ports of boxes are shown again"),
+        Err(error) => tracing::error!(why = boxes::reason(&error), "ports are not shown again"),
+    }
     opener.send_replace(control::Settled::Yes);
+    // For as long as the host lives: before, rows and engines may have differed.
+    tokio::join!(
+        box_core::watch::run(Arc::clone(&host)),
+        box_core::watch::disk(Arc::clone(&host)),
+        box_core::lifecycle::watch_trash(host)
+    );
 }
 
 /// Boxes that end by themselves are stopped in their rows too.

@@ -1,7 +1,7 @@
 //! The name server of the drill's internet, and what answers on its other UDP ports.
 
-use super::{ALLOWED_NAME, CREDENTIAL_NAME, REFUSED_NAME};
-use crate::network::{INTERNET_V4, INTERNET_V6};
+use super::{ALLOWED_NAME, CREDENTIAL_NAME, INWARD_NAMES, REFUSED_NAME};
+use crate::network::{HOST_V4, INTERNET_V4, INTERNET_V6};
 use hickory_proto::op::{Message, MessageType, OpCode, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA};
 use hickory_proto::rr::{RData, Record, RecordType};
@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 const TTL_S: u32 = 60;
 const PACKET_BYTES_MAX: usize = 4096;
 
-/// Answers A and AAAA of the three names; every other name does not exist.
+/// Answers A and AAAA of the names there are; every other one does not exist.
 pub(super) fn serve(socket: &UdpSocket, asked: &File) {
     let mut packet = [0; PACKET_BYTES_MAX];
     while let Ok((count, from)) = socket.recv_from(&mut packet) {
@@ -42,18 +42,12 @@ fn answer(query: &[u8], mut asked: &File) -> Option<Vec<u8>> {
         .trim_end_matches('.')
         .to_ascii_lowercase();
     writeln!(asked, "{name}").ok()?;
-    if [ALLOWED_NAME, REFUSED_NAME, CREDENTIAL_NAME].contains(&name.as_str()) {
+    if let Some((v4, v6)) = addresses(&name) {
         let kind = question.query_type();
         let data = if kind == RecordType::A {
-            INTERNET_V4
-                .parse::<Ipv4Addr>()
-                .ok()
-                .map(|v4| RData::A(A(v4)))
+            v4.map(|v4| RData::A(A(v4)))
         } else if kind == RecordType::AAAA {
-            INTERNET_V6
-                .parse::<Ipv6Addr>()
-                .ok()
-                .map(|v6| RData::AAAA(AAAA(v6)))
+            v6.map(|v6| RData::AAAA(AAAA(v6)))
         } else {
             None
         };
@@ -67,4 +61,23 @@ fn answer(query: &[u8], mut asked: &File) -> Option<Vec<u8>> {
     }
     reply.add_query(question);
     reply.to_vec().ok()
+}
+
+/// The addresses of a name that exists.
+fn addresses(name: &str) -> Option<(Option<Ipv4Addr>, Option<Ipv6Addr>)> {
+    let [machine, loopback, metadata, mapped] = INWARD_NAMES;
+    let host: Option<Ipv4Addr> = HOST_V4.parse().ok();
+    if [ALLOWED_NAME, REFUSED_NAME, CREDENTIAL_NAME].contains(&name) {
+        Some((INTERNET_V4.parse().ok(), INTERNET_V6.parse().ok()))
+    } else if name == machine {
+        Some((host, None))
+    } else if name == loopback {
+        Some((Some(Ipv4Addr::LOCALHOST), Some(Ipv6Addr::LOCALHOST)))
+    } else if name == metadata {
+        Some((Some(Ipv4Addr::new(169, 254, 169, 254)), None))
+    } else if name == mapped {
+        Some((None, host.map(|host| host.to_ipv6_mapped())))
+    } else {
+        None
+    }
 }

@@ -34,5 +34,6 @@ fn attempt(stage: &dyn Stage) -> Result<Finding, StageError> {
         controls.retain(|control| control.worked);
     }
     controls.push(byte(Place::Target, "/proc/self/status")?);
+    controls.push(stage.attempt(Place::Target, &["write", "/proc/self/comm"])?);
     Ok(Finding::judge(&attacks, &controls))
 }

@@ -1,6 +1,6 @@
 //! The limit on CPU time.
 
-use super::neighbour::beside_the_sibling;
+use super::neighbour::{BEST_EFFORT, beside_the_sibling};
 use crate::{Answer, Attempt, Finding, Place, Probe, Stage, StageError};
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ pub(super) const PROBE: Probe = Probe {
     attempt,
 };
 
-const SPIN_MS: &str = "2000";
+const SPIN_MS: &str = "1500";
+const SPIN_OUTSIDE_MS: &str = "300";
 const SPIN_TIME_MAX: Duration = Duration::from_secs(30);
 /// Enough to see that computing is seen, however busy the machine is.
 const SPIN_SEEN_MS: u64 = 100;
@@ -19,6 +20,11 @@ const TOLERANCE_PERCENT: u64 = 160;
 
 fn attempt(stage: &dyn Stage) -> Result<Finding, StageError> {
     let facts = stage.facts();
+    if facts.limits_held_by == BEST_EFFORT {
+        return Ok(Finding::not_applicable(
+            "without a cgroup nothing holds a box's share of the processors",
+        ));
+    }
     let spin = format!("{} spin {SPIN_MS}", facts.program_inside);
     let four = format!("for loop in 1 2 3 4; do {spin} & done; wait");
     let (ran, neighbour) = beside_the_sibling(stage, || {
@@ -36,7 +42,7 @@ fn attempt(stage: &dyn Stage) -> Result<Finding, StageError> {
         worked: used_ms == 0 || used_ms * 100 > may_ms * TOLERANCE_PERCENT,
         saw: format!("{used_ms} ms used, {may_ms} ms allowed"),
     }];
-    let outside = stage.act(Place::Outside, &["spin", SPIN_MS])?;
+    let outside = stage.act(Place::Outside, &["spin", SPIN_OUTSIDE_MS])?;
     let controls = [
         Attempt {
             what: "spin outside".to_owned(),

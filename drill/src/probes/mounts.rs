@@ -29,7 +29,7 @@ fn attempt(stage: &dyn Stage) -> Result<Finding, StageError> {
             &["mount", "none", folder, "tmpfs"],
             &["bind-mount", "/tmp", folder],
             &["fsopen", "tmpfs"],
-            &["open-tree", "/"],
+            &["open-tree", folder],
         ],
     )?;
     Ok(Finding::judge(&attacks, &controls))

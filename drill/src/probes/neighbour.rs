@@ -2,10 +2,17 @@
 
 use crate::{Answer, Attempt, Finding, Place, Stage, StageError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A neighbour that answers later than this starves.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// What `box info` says where there is no cgroup.
+pub(super) const BEST_EFFORT: &str = "best effort";
+
+/// Longest a server runs that a probe needs, and how long it may take to come up.
+const SERVER_TIME_MAX: Duration = Duration::from_secs(20);
+const UP_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A limit: an act that goes beyond it and the same act well below.
 pub(super) struct Limit<'a> {
@@ -21,6 +28,18 @@ pub(super) fn run_into(stage: &dyn Stage, limit: &Limit<'_>) -> Result<Finding, 
     Ok(Finding::judge(&attacks, &controls))
 }
 
+/// As [`run_into`], for what only a cgroup can hold: where limits are best effort it is told apart from
+/// a limit that is broken.
+pub(super) fn run_into_cgroup(stage: &dyn Stage, limit: &Limit<'_>) -> Result<Finding, StageError> {
+    let finding = run_into(stage, limit)?;
+    if finding.is_broken() && stage.facts().limits_held_by == BEST_EFFORT {
+        return Ok(Finding::not_applicable(
+            "without a cgroup memory is held process by process, and this belongs to none",
+        ));
+    }
+    Ok(finding)
+}
+
 pub(super) fn attempt(words: &[&str], answer: &Answer) -> Attempt {
     Attempt {
         what: words.join(" "),
@@ -34,27 +53,65 @@ pub(super) fn beside_the_sibling<T: Send>(
     stage: &dyn Stage,
     act: impl FnOnce() -> Result<T, StageError> + Send,
 ) -> Result<(T, Attempt), StageError> {
+    beside(stage, &["true"], act)
+}
+
+/// Does something and lets the sibling run a command again and again until it is done. The attempt
+/// worked when each ended with 0, in time.
+pub(super) fn beside<T: Send>(
+    stage: &dyn Stage,
+    command: &[&str],
+    act: impl FnOnce() -> Result<T, StageError> + Send,
+) -> Result<(T, Attempt), StageError> {
     thread::scope(|scope| {
         let acting = scope.spawn(act);
         let mut slowest = Duration::ZERO;
-        let mut answered = true;
+        let mut failed = None;
         loop {
-            let ran = stage.run(Place::Sibling, &["true"], ANSWER_TIME_MAX)?;
+            let ran = stage.run(Place::Sibling, command, ANSWER_TIME_MAX)?;
             slowest = slowest.max(ran.took);
-            answered &= ran.code == 0;
+            if ran.code != 0 && failed.is_none() {
+                failed = Some(format!("{} {}", ran.code, ran.stderr.trim()));
+            }
             if acting.is_finished() {
                 break;
             }
         }
-        let done = acting.join().map_err(|_| StageError {
-            what: "act in the target".to_owned(),
-            why: "it panicked".to_owned(),
-        })??;
+        let done = acting.join().map_err(|_| panicked())??;
         let neighbour = Attempt {
             what: "ask the neighbour meanwhile".to_owned(),
-            worked: answered && slowest < ANSWER_TIME_MAX,
-            saw: format!("slowest answer {} ms", slowest.as_millis()),
+            worked: failed.is_none() && slowest < ANSWER_TIME_MAX,
+            saw: format!(
+                "slowest answer {} ms, {}",
+                slowest.as_millis(),
+                failed.as_deref().unwrap_or("all good")
+            ),
         };
         Ok((done, neighbour))
+    })
+}
+
+fn panicked() -> StageError {
+    StageError {
+        what: "act beside the neighbour".to_owned(),
+        why: "it panicked".to_owned(),
+    }
+}
+
+/// Keeps a server running in some place, asks until it answers, and then acts, told how it came up.
+pub(super) fn while_it_runs(
+    stage: &dyn Stage,
+    (place, server): (Place, &[&str]),
+    ask: &dyn Fn() -> Result<Attempt, StageError>,
+    act: impl FnOnce(Attempt) -> Result<Finding, StageError>,
+) -> Result<Finding, StageError> {
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| stage.run(place, server, SERVER_TIME_MAX));
+        let start = Instant::now();
+        let mut up = ask()?;
+        while !up.worked && start.elapsed() < UP_TIME_MAX && !serving.is_finished() {
+            up = ask()?;
+        }
+        act(up)
     })
 }

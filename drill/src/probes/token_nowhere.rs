@@ -21,17 +21,23 @@ fn search((head, tail): (&str, &str)) -> String {
     )
 }
 
+/// Whether a word is found in the target.
+pub(super) fn find(stage: &dyn Stage, what: &str, word: &str) -> Result<Attempt, StageError> {
+    let ran = stage.shell(Place::Target, &search(word.split_at(word.len() / 2)))?;
+    Ok(Attempt {
+        what: what.to_owned(),
+        worked: ran.code == 0,
+        saw: ran.code.to_string(),
+    })
+}
+
 fn attempt(stage: &dyn Stage) -> Result<Finding, StageError> {
     let facts = stage.facts();
-    let find = |name: &str, word: &str| -> Result<Attempt, StageError> {
-        let ran = stage.shell(Place::Target, &search(word.split_at(word.len() / 2)))?;
-        Ok(Attempt {
-            what: name.to_owned(),
-            worked: ran.code == 0,
-            saw: ran.code.to_string(),
-        })
-    };
-    let attacks = [find("find the credential", &facts.credential)?];
-    let controls = [find("find the placeholder", &facts.target_placeholder)?];
+    let attacks = [find(stage, "find the credential", &facts.credential)?];
+    let controls = [find(
+        stage,
+        "find the placeholder",
+        &facts.target_placeholder,
+    )?];
     Ok(Finding::judge(&attacks, &controls))
 }

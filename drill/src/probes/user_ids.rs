@@ -13,6 +13,12 @@ fn attempt(stage: &dyn Stage) -> Result<Finding, StageError> {
     let outside_range: &[&[&str]] = &[&["setuid", "70000"], &["setgid", "70000"]];
     let mut attacks = stage.attempts(Place::Target, outside_range)?;
     let mut controls = stage.attempts(Place::Outside, outside_range)?;
+    // Whoever a process is already it may become, so the act itself works.
+    let own = match stage.facts().profile {
+        Profile::Locked => "1020",
+        Profile::Root => "0",
+    };
+    controls.push(stage.attempt(Place::Target, &["setuid", own])?);
     match stage.facts().profile {
         Profile::Locked => {
             attacks.extend(stage.attempts(
@@ -26,9 +32,10 @@ fn attempt(stage: &dyn Stage) -> Result<Finding, StageError> {
                  test -u $program && exit 0; done; exit 1",
             )?);
         }
-        Profile::Root => {
+        Profile::Root if !stage.facts().one_id => {
             controls.push(stage.attempt(Place::Target, &["setuid", "1020"])?);
         }
+        Profile::Root => {}
     }
     Ok(Finding::judge(&attacks, &controls))
 }

@@ -7,7 +7,10 @@ use super::stage::{Stage, clock_ns};
 use crate::run;
 use anyhow::{Context as _, Result};
 use box_api::BoxName;
-use box_api::control::{Exec, Limits, NetPreset, NewBox, Profile, Request, Target};
+use box_api::control::{
+    BoxSettings, Exec, KeepWorkspace, Limits, Marks, NetPreset, NewBox, Profile, Removal, Remove,
+    Request, Target, Unpushed,
+};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -126,9 +129,12 @@ impl Contestant for ProductStart {
         let took_ns = first_act_ns(&printed, before_ns)?;
         socket::ask(
             &self.socket,
-            &Request::Remove {
+            &Request::Remove(Remove {
                 target: Target::Box(name),
-            },
+                how: Removal::Now,
+                workspace: KeepWorkspace::No,
+                unpushed: Unpushed::Ignore,
+            }),
         )?;
         Ok(took_ns)
     }
@@ -144,6 +150,9 @@ fn new_box(name: BoxName) -> NewBox {
         limits: Limits::default(),
         allow: Vec::new(),
         start: true,
+        settings: BoxSettings::default(),
+        setup: None,
+        marks: Marks::default(),
     }
 }
 

@@ -69,6 +69,26 @@ const PEERS: &[crate::test::Package] = &[
         program: "mmdebstrap",
         package: "mmdebstrap",
     },
+    crate::test::Package {
+        program: "docker-registry",
+        package: "docker-registry",
+    },
+    crate::test::Package {
+        program: "skopeo",
+        package: "skopeo",
+    },
+    crate::test::Package {
+        program: "umoci",
+        package: "umoci",
+    },
+    crate::test::Package {
+        program: "mkfs.btrfs",
+        package: "btrfs-progs",
+    },
+    crate::test::Package {
+        program: "mkfs.xfs",
+        package: "xfsprogs",
+    },
 ];
 
 /// The launcher's own bench, optimised. The clock program is one of the static
@@ -83,6 +103,10 @@ fn build() -> Result<()> {
             "box-runtime-native",
             "--example",
             "launch_bench",
+            "--example",
+            "copy_bench",
+            "--example",
+            "pull_bench",
         ],
     )
 }

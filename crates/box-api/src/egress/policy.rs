@@ -20,7 +20,23 @@ pub struct Policy {
     pub allow: Vec<HostPattern>,
     #[serde(default)]
     pub deny: Vec<HostPattern>,
+    #[serde(default)]
+    pub unlisted: Unlisted,
 }
+
+/// What becomes of a connection to a host that no entry names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unlisted {
+    /// Nobody is there to be asked.
+    #[default]
+    Refuse,
+    /// It waits while a person is asked, [`HELD_SECONDS_MAX`] at most.
+    Ask,
+}
+
+/// Longest a connection waits for a person.
+pub const HELD_SECONDS_MAX: u64 = 20;
 
 impl Policy {
     /// Only what is listed, and nothing is listed.
@@ -30,6 +46,7 @@ impl Policy {
             preset_hosts: Vec::new(),
             allow: Vec::new(),
             deny: Vec::new(),
+            unlisted: Unlisted::Refuse,
         }
     }
 }

@@ -119,7 +119,9 @@ impl Conversation {
 
     fn hear(&mut self, reply: Reply) {
         match reply {
-            Reply::Progress { text } => self.todo.push(Action::Progress(text)),
+            Reply::Progress { text } | Reply::Note { text } => {
+                self.todo.push(Action::Progress(text));
+            }
             Reply::Thread { name, thread, .. } => {
                 if self.thread.is_none() && self.purpose == Purpose::Run {
                     self.todo.push(Action::Note(format!("box `{name}`")));
@@ -131,6 +133,7 @@ impl Conversation {
                 }
             }
             Reply::Update(update) => self.update(update),
+            Reply::Decision(waiting) => self.aside(waiting.decision),
             Reply::AnswerRefused { decision, why } => {
                 self.todo.push(Action::Note(why));
                 self.over(decision);
@@ -138,7 +141,41 @@ impl Conversation {
             Reply::Done(outcome) => self.done(&outcome),
             Reply::Problem(problem) => self.todo.push(Action::Complain(problem)),
             // Not part of a conversation; a newer host may know why.
-            Reply::Streams | Reply::Output { .. } => {}
+            Reply::Streams | Reply::Output { .. } | Reply::Net(_) => {}
+        }
+    }
+
+    /// A decision that is no row of the journal: it was opened, told again, or is over.
+    fn aside(&mut self, decision: Decision) {
+        let number = decision.decision;
+        let known = self.open.iter().any(|open| open.decision == number);
+        match &decision.state {
+            DecisionState::Open if known => {}
+            DecisionState::Open => {
+                let item = Item::DecisionOpened(decision.clone());
+                self.todo.push(Action::Aside(item));
+                self.open.push_back(decision);
+                if self.open.len() == 1 {
+                    self.decide_next();
+                }
+            }
+            DecisionState::Answered { .. }
+            | DecisionState::Cancelled
+            | DecisionState::Lost { .. }
+                if known =>
+            {
+                let item = Item::DecisionClosed {
+                    decision: number,
+                    state: decision.state,
+                    by: None,
+                    note: None,
+                };
+                self.todo.push(Action::Aside(item));
+                self.over(number);
+            }
+            DecisionState::Answered { .. }
+            | DecisionState::Cancelled
+            | DecisionState::Lost { .. } => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use box_api::Problem;
 use box_api::control::{ClientMessage, Reply};
-use box_api::thread::{Cursor, Decision, ThreadUpdate, TurnOutcome};
+use box_api::thread::{Cursor, Decision, Item, ThreadUpdate, TurnOutcome};
 
 /// What this conversation is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub(crate) enum Input {
 pub(crate) enum Action {
     /// New in the journal.
     Show(ThreadUpdate),
+    /// Something the host says that is no row of the journal.
+    Aside(Item),
     /// A line for the person, not part of the journal.
     Note(String),
     /// A turn is over; how, where that is worth a word.

@@ -44,12 +44,12 @@ pub(super) fn run(args: Args) -> Ended {
             .with(Ink::Dim, &format!("box `{}`: {keys}", args.name));
         output.note(&note);
     }
-    client.request(&Request::Attach {
+    client.request(&Request::Attach(box_api::control::Attach {
         name: args.name.clone(),
         thread: args.thread,
         after: None,
         follow: true,
-    })?;
+    }))?;
     // A program gets the whole journal and cuts it itself.
     let past = if args.all || output.format() == Format::Json {
         Past::All

@@ -6,14 +6,26 @@ use crate::complaint::Complaint;
 use crate::host::{self, OtherBuild};
 use crate::identity::OWN_EXECUTABLE;
 use crate::output::{Format, Ink, Output, table};
+use crate::signals::Signals;
 use box_api::control::Request;
 use box_drill::{Control, Options, Outcome, Product, Report};
+use box_runtime_native::{Privileges, rootless};
+use rustix::process::Signal;
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
 /// The engine that is attacked when nothing is said.
 const ENGINE: &str = "native";
 /// The static program that carries an attack out inside a box.
 const PROBE: &str = "box-probe";
+/// A run folder nobody has: the drill's namespace is its own, not that of boxes that run.
+const NO_BOXES: &str = "no-boxes";
+/// Signals that end a program; the drill ends what it started first.
+const ENDING: [i32; 3] = [
+    Signal::INT.as_raw(),
+    Signal::TERM.as_raw(),
+    Signal::HUP.as_raw(),
+];
 
 /// Attack a box from inside and print what held
 #[derive(Debug, clap::Args)]
@@ -35,26 +47,61 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Ended {
     let mut output = args.print.output();
+    let data_dir = data_with_image(&mut output)?;
+    let failed = |error: std::io::Error| {
+        Complaint::engine("drill", "could not set up the drill").caused_by(error)
+    };
+    // An ordinary user has a network and mounts to make only in a namespace of its own; what the
+    // drill starts shares it.
+    if rootless::enter(&data_dir.join(NO_BOXES)).map_err(|error| refused(&error))?
+        != Privileges::Root
+    {
+        rootless::lend_to_children().map_err(failed)?;
+    }
+    // From here on there is something to be ended first.
+    let signals = Signals::catch(&ENDING).map_err(failed)?;
     let options = Options {
         program: PathBuf::from(OWN_EXECUTABLE),
-        data_dir: data_with_image(&mut output)?,
+        data_dir,
         program_of_probes: box_runtime_native::program(PROBE)
             .unwrap_or_default()
             .to_vec(),
         engine: args.engine,
         profile: args.profile.into(),
+        stop: signals.as_fd().try_clone_to_owned().map_err(failed)?,
     };
     output.progress("making a network, a host and two boxes");
-    let product = Product::set_up(options).map_err(|error| {
-        Complaint::engine("drill", "could not set up the drill").caused_by(error)
-    })?;
-    let report = box_drill::run(&product, &mut |probe| output.progress(probe.name));
-    drop(product);
+    let reported = attack(&mut output, options);
+    if let Some(number) = signals.take().first() {
+        output.note("the drill was stopped; nothing of it runs any more");
+        return Ok(u8::try_from(128 + number).unwrap_or(1));
+    }
+    let report = reported?;
     match output.format() {
         Format::Json => output.object(&report)?,
         Format::Text => show(&mut output, &report)?,
     }
     Ok(u8::from(!report.all_held()))
+}
+
+fn refused(error: &rootless::EnterError) -> Complaint {
+    let hint = error.hint();
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    let complaint =
+        Complaint::engine("drill", error.to_string()).caused_by(cause.unwrap_or_default());
+    match hint {
+        Some(hint) => complaint.hinted(hint),
+        None => complaint,
+    }
+}
+
+/// Everything it starts has ended when this returns.
+fn attack(output: &mut Output, options: Options) -> Result<Report, Complaint> {
+    let product = Product::set_up(options).map_err(|error| {
+        Complaint::engine("drill", "could not set up the drill").caused_by(error)
+    })?;
+    box_drill::run(&product, &mut |probe| output.progress(probe.name))
+        .map_err(|stopped| Complaint::failed("drill", stopped.to_string()))
 }
 
 /// The data folder, with the default image in it.

@@ -1,12 +1,13 @@
 //! `box exec`: runs one command in a box.
 
 use super::Ended;
+use crate::client::unexpected;
 use crate::host::{self, OtherBuild};
 use crate::output::{Format, Output};
 use crate::pump::{self, Feed};
 use crate::terminal;
 use box_api::BoxName;
-use box_api::control::{Exec, Request};
+use box_api::control::{Exec, Outcome, Request, Spawn};
 use std::io::IsTerminal as _;
 
 /// Run a command in a box
@@ -14,7 +15,8 @@ use std::io::IsTerminal as _;
 #[command(after_help = "Examples:\n  \
     box exec demo -- ls -l\n  \
     tar c . | box exec demo -- tar x\n  \
-    box exec demo --env CI=1 --cwd /tmp -- make test\n\n\
+    box exec demo --env CI=1 --cwd /tmp -- make test\n  \
+    box exec --detach --name server demo -- python3 -m http.server\n\n\
     Exit codes: the command's own; 126 it cannot be run, 127 it is not there, 128+n signal n ended \
     it,\n125 it was us.")]
 pub(super) struct Args {
@@ -32,6 +34,8 @@ pub(super) struct Args {
     /// Give it nothing to read, as inside a `while read` loop
     #[arg(long)]
     no_stdin: bool,
+    #[command(flatten)]
+    leave: Leave,
     /// Program and arguments; no shell reads them
     #[arg(
         value_name = "COMMAND",
@@ -42,7 +46,22 @@ pub(super) struct Args {
     command: Vec<String>,
 }
 
+/// A command that is left to itself.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+struct Leave {
+    /// Start it and leave it: it outlives this command and the host (`box ps`, `box logs`)
+    #[arg(long, short, conflicts_with_all = ["tty", "no_stdin"])]
+    detach: bool,
+    /// What to call it then; its program's name if not said
+    #[arg(long = "name", value_name = "PROCESS", requires = "detach")]
+    process: Option<String>,
+}
+
 pub(super) fn run(args: Args) -> Ended {
+    if args.leave.detach {
+        return detach(args);
+    }
     let at_a_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let feed = if args.no_stdin {
         Feed::Nothing
@@ -62,6 +81,32 @@ pub(super) fn run(args: Args) -> Ended {
         terminal: wants_terminal.then(terminal::size),
     };
     carry_out(request, feed)
+}
+
+/// Starts it; the value printed is what to call it from now on.
+fn detach(args: Args) -> Ended {
+    let mut output = Output::new(Format::Text);
+    let name = args.name.clone();
+    let request = Request::Spawn(Spawn {
+        process: args.leave.process,
+        exec: Exec {
+            name: args.name,
+            command: args.command,
+            cwd: args.cwd,
+            env: args.env,
+            terminal: None,
+        },
+    });
+    let outcome = host::reach(&mut output, OtherBuild::Bear)?.ask(&mut output, &request)?;
+    let Outcome::Process(begun) = outcome else {
+        return Err(unexpected(&outcome));
+    };
+    let process = begun.process;
+    output.data(format!("{process}\n").as_bytes())?;
+    output.note(&format!(
+        "hint: `box logs -f {name} {process}` follows it, `box kill {name} {process}` ends it"
+    ));
+    Ok(0)
 }
 
 /// Asks for the command and carries its bytes.

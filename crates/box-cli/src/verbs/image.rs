@@ -1,22 +1,26 @@
 //! `box image`: what boxes start from.
 
+mod build;
+mod prune;
+
 use super::{Ended, Print, machine};
 use crate::age;
 use crate::client::unexpected;
 use crate::host::{self, OtherBuild};
 use crate::output::{Format, Output, table};
-use box_api::control::{ImageInfo, Outcome, Request};
+use box_api::control::{ImageAsk, ImageInfo, Outcome, Request};
 
 /// What is made ready when nothing is named.
 pub(super) const DEFAULT: &str = "default";
 
-/// List, prepare or remove images
+/// List, prepare, build or remove images
 #[derive(Debug, clap::Args)]
 #[command(subcommand_value_name = "VERB", subcommand_help_heading = "Verbs")]
 #[command(after_help = "Examples:\n  \
     box image list\n  \
-    box image prepare debian:trixie\n  \
-    box image remove debian:trixie")]
+    box image prepare oci:alpine:3\n  \
+    box image build Containerfile --name tools\n  \
+    box image prune")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -34,14 +38,24 @@ enum Verb {
     #[command(after_help = "Examples:\n  \
         box image prepare\n  \
         box image prepare debian:trixie\n  \
-        box image prepare file:root.tar")]
+        box image prepare oci:registry.example/team/app:1.2\n  \
+        box image prepare file:root.tar\n  \
+        box image prepare --refresh oci:alpine\n\n\
+        `oci:` is pulled from its registry, with the logins of `docker login` and `podman login`. \
+        `file:` is a tar of a root file system, or what `docker save` and `skopeo copy` write, \
+        plain, gzip or zstd.")]
     Prepare {
-        /// `default`, `debian:<suite>` or `file:<tar>`
+        /// `default`, `debian:<suite>`, `oci:<name>`, `built:<name>` or `file:<archive>`
         #[arg(value_name = "IMAGE", default_value = DEFAULT)]
         image: String,
+        /// Look it up or make it again, though it is ready; boxes keep the one they have
+        #[arg(long)]
+        refresh: bool,
         #[command(flatten)]
         print: Print,
     },
+    Build(build::Args),
+    Prune(prune::Args),
     /// Remove an image no box needs
     #[command(
         visible_alias = "rm",
@@ -61,6 +75,8 @@ impl Args {
             Verb::List { print } | Verb::Prepare { print, .. } | Verb::Remove { print, .. } => {
                 print.json
             }
+            Verb::Build(args) => args.print.json,
+            Verb::Prune(args) => args.print.json,
         }
     }
 }
@@ -68,7 +84,21 @@ impl Args {
 pub(super) fn run(args: Args) -> Ended {
     match args.verb {
         Verb::List { print } => list(&mut print.output()),
-        Verb::Prepare { image, print } => prepare(&mut print.output(), &image),
+        Verb::Prepare {
+            image,
+            refresh,
+            print,
+        } => {
+            let image = machine::image(&image)?;
+            let request = if refresh {
+                Request::Image(ImageAsk::Refresh { image })
+            } else {
+                Request::ImagePrepare { image }
+            };
+            prepare(&mut print.output(), &request)
+        }
+        Verb::Build(args) => build::run(&args),
+        Verb::Prune(args) => prune::run(&args),
         Verb::Remove { image, print } => remove(&mut print.output(), &image),
     }
 }
@@ -107,10 +137,13 @@ fn shown(images: &[ImageInfo], now_ms: i64) -> String {
     table::columns(&rows)
 }
 
-fn prepare(output: &mut Output, image: &str) -> Ended {
-    let image = machine::image(image)?;
+fn prepare(output: &mut Output, request: &Request) -> Ended {
     let client = host::reach(output, OtherBuild::Bear)?;
-    let outcome = client.ask(output, &Request::ImagePrepare { image })?;
+    let outcome = client.ask(output, request)?;
+    ready(output, outcome)
+}
+
+fn ready(output: &mut Output, outcome: Outcome) -> Ended {
     let Outcome::Image(ready) = outcome else {
         return Err(unexpected(&outcome));
     };

@@ -1,12 +1,12 @@
 //! `box info`: all there is to know about one box.
 
-use super::{Ended, Print, list};
+use super::{Ended, Print, amount, events, list};
 use crate::age;
 use crate::client::unexpected;
 use crate::host::{self, OtherBuild};
 use crate::output::{Format, table, visible};
 use box_api::BoxName;
-use box_api::control::{BoxInfo, Outcome, Request};
+use box_api::control::{Accounts, BoxInfo, Origin, Outcome, Request};
 
 /// Show one box
 #[derive(Debug, clap::Args)]
@@ -35,19 +35,23 @@ pub(super) fn run(args: Args) -> Ended {
 
 fn shown(info: &BoxInfo, now_ms: i64) -> String {
     let limits = info.limits;
-    let cpus = format!(
-        "{}.{}",
-        limits.cpu_milli / 1000,
-        limits.cpu_milli % 1000 / 100
-    );
     let limits = format!(
         "{} CPUs, {} memory, {} disk, {} processes ({})",
-        cpus.trim_end_matches(".0"),
+        amount::shown_cpus(limits.cpu_milli),
         table::binary_bytes(limits.memory_bytes),
         table::binary_bytes(limits.disk_bytes),
         limits.pids,
         info.limits_held_by
     );
+    let state = if info.frozen {
+        list::FROZEN
+    } else {
+        list::state(info.state)
+    };
+    let settings = info.settings;
+    let deadline = settings.deadline_ms.map(amount::shown_span);
+    let freezes = settings.freeze_after_ms.map(amount::shown_span);
+    let freezes = freezes.map(|span| format!("when idle for {span}"));
     let mut rows = vec![
         ("name", info.name.to_string()),
         (
@@ -57,12 +61,14 @@ fn shown(info: &BoxInfo, now_ms: i64) -> String {
                 .map(ToString::to_string)
                 .unwrap_or_default(),
         ),
-        ("state", list::state(info.state).to_owned()),
+        ("state", state.to_owned()),
         ("problem", info.problem.clone().unwrap_or_default()),
         ("image", info.image.clone()),
         ("profile", list::profile(info.profile).to_owned()),
         ("net", list::net(info.net).to_owned()),
         ("limits", limits),
+        ("deadline", deadline.unwrap_or_default()),
+        ("freezes", freezes.unwrap_or_default()),
         ("engine", info.runtime.clone()),
         (
             "made",
@@ -73,6 +79,8 @@ fn shown(info: &BoxInfo, now_ms: i64) -> String {
             "pid",
             info.pid.map(|pid| pid.to_string()).unwrap_or_default(),
         ),
+        ("from", came(info.origin.as_ref(), now_ms)),
+        ("accounts", accounts(info).to_owned()),
         ("owner", info.owner.to_string()),
         ("id", info.id.to_string()),
     ];
@@ -86,9 +94,53 @@ fn shown(info: &BoxInfo, now_ms: i64) -> String {
             ),
         )
     }));
+    rows.extend(
+        info.events
+            .iter()
+            .map(|event| ("event", events::line(event, now_ms))),
+    );
     let rows = rows.into_iter().filter(|(_, value)| !value.is_empty());
     let rows: Vec<Vec<String>> = rows
         .map(|(key, value)| vec![key.to_owned(), visible(&value).into_owned()])
         .collect();
     table::columns(&rows)
+}
+
+/// Said only where a box may use none.
+fn accounts(info: &BoxInfo) -> &'static str {
+    match info.settings.accounts {
+        Accounts::Defaults => "",
+        Accounts::None => "none; `box set <box> credential=default` lets it use yours",
+    }
+}
+
+/// Where its files came from, when that was no image.
+fn came(from: Option<&Origin>, now_ms: i64) -> String {
+    match from {
+        None => String::new(),
+        Some(Origin::Clone { name, label, .. }) => match label {
+            Some(label) => format!("box `{name}`, snapshot `{label}`"),
+            None => format!("box `{name}`"),
+        },
+        Some(Origin::Import {
+            name,
+            last_imported_at_ms,
+            times,
+            before,
+            ..
+        }) => {
+            let ago = age::short(*last_imported_at_ms, now_ms);
+            let journey = match times {
+                1 => String::new(),
+                times => format!(", journey number {times}"),
+            };
+            let before = came(before.as_deref(), now_ms);
+            let before = if before.is_empty() {
+                before
+            } else {
+                format!("; before that {before}")
+            };
+            format!("an archive of box `{name}`, {ago} ago{journey}{before}")
+        }
+    }
 }

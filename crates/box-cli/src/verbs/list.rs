@@ -3,9 +3,10 @@
 use super::{Ended, Print};
 use crate::age;
 use crate::client::unexpected;
+use crate::complaint::Complaint;
 use crate::host::{self, OtherBuild};
-use crate::output::{Format, table, visible};
-use box_api::control::{BoxInfo, BoxState, NetPreset, Outcome, Profile, Request};
+use crate::output::{Format, Output, table, visible};
+use box_api::control::{BoxInfo, BoxState, NetPreset, Outcome, Profile, Request, Trash};
 use box_api::thread::{ThreadInfo, ThreadState};
 
 /// Threads named in the column.
@@ -13,8 +14,11 @@ const THREADS_SHOWN: usize = 3;
 
 /// List your boxes
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  box list\n  box list --json")]
+#[command(after_help = "Examples:\n  box list\n  box list --json\n  box list --trash")]
 pub(super) struct Args {
+    /// Those that were removed and can be taken back
+    #[arg(long)]
+    trash: bool,
     #[command(flatten)]
     pub(super) print: Print,
 }
@@ -22,12 +26,19 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Ended {
     let mut output = args.print.output();
     let client = host::reach(&mut output, OtherBuild::Bear)?;
-    let outcome = client.ask(&mut output, &Request::List)?;
+    let request = if args.trash {
+        Request::Trash(Trash::List)
+    } else {
+        Request::List
+    };
+    let outcome = client.ask(&mut output, &request)?;
     let Outcome::Boxes { boxes } = outcome else {
         return Err(unexpected(&outcome));
     };
     if output.format() == Format::Json {
         output.object(&boxes)?;
+    } else if args.trash {
+        tell_trash(&mut output, &boxes)?;
     } else if boxes.is_empty() {
         output.note("no boxes yet; `box new demo` makes one");
     } else {
@@ -36,13 +47,34 @@ pub(super) fn run(args: &Args) -> Ended {
     Ok(0)
 }
 
+fn tell_trash(output: &mut Output, boxes: &[BoxInfo]) -> Result<(), Complaint> {
+    if boxes.is_empty() {
+        output.note("the trash is empty");
+        return Ok(());
+    }
+    let now_ms = age::now_ms();
+    let heading = ["NAME", "ID", "REMOVED", "IMAGE", "PROFILE"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend(boxes.iter().map(|one| {
+        let removed = one.trashed_at_ms.unwrap_or(now_ms);
+        vec![
+            one.name.to_string(),
+            one.id.to_string(),
+            format!("{} ago", age::short(removed, now_ms)),
+            visible(&one.image).into_owned(),
+            profile(one.profile).to_owned(),
+        ]
+    }));
+    output.data(table::columns(&rows).as_bytes())
+}
+
 fn shown(boxes: &[BoxInfo], now_ms: i64) -> String {
     let heading = ["NAME", "STATE", "IMAGE", "PROFILE", "NET", "AGE", "THREADS"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(boxes.iter().map(|one| {
         vec![
             one.name.to_string(),
-            state(one.state).to_owned(),
+            if one.frozen { FROZEN } else { state(one.state) }.to_owned(),
             visible(&one.image).into_owned(),
             profile(one.profile).to_owned(),
             net(one.net).to_owned(),
@@ -69,6 +101,9 @@ fn threads(threads: &[ThreadInfo]) -> String {
     }
 }
 
+/// What a running box is called that stands still.
+pub(super) const FROZEN: &str = "frozen";
+
 pub(super) fn state(state: BoxState) -> &'static str {
     match state {
         BoxState::Creating => "being made",
@@ -78,6 +113,8 @@ pub(super) fn state(state: BoxState) -> &'static str {
         BoxState::Stopping => "stopping",
         BoxState::Removing => "being removed",
         BoxState::Failed => "failed",
+        BoxState::Restoring => "being restored",
+        BoxState::Trashed => "in the trash",
     }
 }
 

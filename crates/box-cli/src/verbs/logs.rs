@@ -8,7 +8,7 @@ use crate::output::{Format, visible};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use box_api::BoxName;
-use box_api::control::{Reply, Request};
+use box_api::control::{Logs, Reply, Request};
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
@@ -36,11 +36,11 @@ pub(super) fn run(args: Args) -> Ended {
     let to_a_person = std::io::stdout().is_terminal();
     let mut client = host::reach(&mut output, OtherBuild::Bear)?;
     let follow = args.follow;
-    client.request(&Request::Logs {
+    client.request(&Request::Logs(Logs {
         name: args.name,
         process: args.process,
         follow,
-    })?;
+    }))?;
     loop {
         let deadline = (!follow).then(|| Instant::now() + SILENCE_MAX);
         let reply = client.next(deadline)?;
@@ -59,11 +59,14 @@ pub(super) fn run(args: Args) -> Ended {
                 }
             }
             Reply::Progress { text } => output.progress(text),
+            Reply::Note { text } => output.note(text),
             Reply::Done(_) => return Ok(0),
             Reply::Problem(problem) => return Err(problem.clone().into()),
             Reply::Streams
             | Reply::Thread { .. }
             | Reply::Update(_)
+            | Reply::Decision(_)
+            | Reply::Net(_)
             | Reply::AnswerRefused { .. } => {
                 return Err(unexpected(&reply));
             }

@@ -1,7 +1,8 @@
 //! What a box is to be like: the options `new` and `run` share.
 
+use super::amount;
 use crate::complaint::Complaint;
-use box_api::control::{Defaults, Limits, NetPreset, Profile};
+use box_api::control::{BoxSettings, Defaults, Limits, NetPreset, Profile, Sizes};
 use clap::ValueEnum;
 use std::path::Path;
 
@@ -9,7 +10,8 @@ use std::path::Path;
 #[command(next_help_heading = "The machine")]
 #[group(skip)]
 pub(super) struct Args {
-    /// What it starts from: `default`, `debian:<suite>` or `file:<tar>`
+    /// What it starts from: `default`, `debian:<suite>`, `oci:<name>`, `built:<name>` or
+    /// `file:<archive>`
     #[arg(long)]
     image: Option<String>,
     /// How hard it is: `locked` (a user, read-only root) or `root` (root inside, writable root)
@@ -19,17 +21,32 @@ pub(super) struct Args {
     #[arg(long, value_enum, hide_possible_values = true)]
     net: Option<NetName>,
     /// CPUs, such as 2 or 0.5
-    #[arg(long, value_parser = cpu_milli)]
+    #[arg(long, alias = "cpu", value_parser = amount::cpu_milli)]
     cpus: Option<u32>,
     /// Memory, such as 4G
-    #[arg(long, value_parser = size)]
+    #[arg(long, value_parser = amount::size)]
     memory: Option<u64>,
     /// Disk for workspace, home and changes to the root, such as 20G
-    #[arg(long, value_parser = size)]
+    #[arg(long, value_parser = amount::size)]
     disk: Option<u64>,
     /// Processes and threads at once
-    #[arg(long)]
+    #[arg(long, value_parser = amount::count)]
     pids: Option<u32>,
+    /// Open files of one process
+    #[arg(long, value_name = "COUNT", value_parser = amount::count)]
+    open_files: Option<u32>,
+    /// What `/tmp`, `/run` and `/dev/shm` hold together, such as 512M
+    #[arg(long, value_parser = amount::size)]
+    tmp: Option<u64>,
+    /// Stop it when it has run this long, such as 4h
+    #[arg(long, value_name = "TIME", value_parser = amount::span_ms)]
+    deadline: Option<u64>,
+    /// Freeze it when nothing of it was wanted this long, such as 30m; it thaws when touched
+    #[arg(long, value_name = "TIME", value_parser = amount::span_ms)]
+    freeze_after: Option<u64>,
+    /// Let it make namespaces of its own, for containers inside
+    #[arg(long)]
+    nested: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -52,6 +69,7 @@ pub(super) struct Machine {
     pub(super) profile: Profile,
     pub(super) net: NetPreset,
     pub(super) limits: Limits,
+    pub(super) settings: BoxSettings,
 }
 
 impl From<ProfileName> for Profile {
@@ -74,16 +92,42 @@ impl Args {
             memory,
             disk,
             pids,
+            open_files,
+            tmp,
+            deadline,
+            freeze_after,
+            nested,
         } = self;
-        let words = image.is_some() || profile.is_some() || net.is_some();
-        let numbers = cpus.is_some() || memory.is_some() || disk.is_some() || pids.is_some();
-        words || numbers
+        let words = image.is_some() || profile.is_some() || net.is_some() || *nested;
+        let sizes = [memory, disk, tmp, deadline, freeze_after];
+        let counts = [cpus, pids, open_files];
+        words
+            || sizes.iter().any(|size| size.is_some())
+            || counts.iter().any(|count| count.is_some())
+    }
+
+    /// What was said of sizes; of a clone the rest is its source's.
+    pub(super) fn sizes(&self) -> Sizes {
+        Sizes {
+            cpu_milli: self.cpus,
+            memory_bytes: self.memory,
+            disk_bytes: self.disk,
+            pids: self.pids,
+            open_files: self.open_files,
+            tmp_bytes: self.tmp,
+            deadline_ms: self.deadline,
+            freeze_after_ms: self.freeze_after,
+            nested: self.nested,
+        }
     }
 
     /// # Errors
-    /// An image file that is not there.
+    /// An image file that is not there, or a limit in the environment that is none.
     pub(super) fn with(self, defaults: Defaults) -> Result<Machine, Complaint> {
         let limits = defaults.limits;
+        let cpus = said("BOX_CPU", amount::cpu_milli)?;
+        let memory = said("BOX_MEMORY", amount::size)?;
+        let disk = said("BOX_DISK", amount::size)?;
         Ok(Machine {
             image: self.image.as_deref().map(image).transpose()?,
             profile: self.profile.map_or(defaults.profile, Profile::from),
@@ -94,14 +138,36 @@ impl Args {
                 None => defaults.net,
             },
             limits: Limits {
-                cpu_milli: self.cpus.unwrap_or(limits.cpu_milli),
-                memory_bytes: self.memory.unwrap_or(limits.memory_bytes),
-                disk_bytes: self.disk.unwrap_or(limits.disk_bytes),
+                cpu_milli: self.cpus.or(cpus).unwrap_or(limits.cpu_milli),
+                memory_bytes: self.memory.or(memory).unwrap_or(limits.memory_bytes),
+                disk_bytes: self.disk.or(disk).unwrap_or(limits.disk_bytes),
                 pids: self.pids.unwrap_or(limits.pids),
-                ..limits
+                open_files: self.open_files.unwrap_or(limits.open_files),
+                tmp_bytes: self.tmp.unwrap_or(limits.tmp_bytes),
+            },
+            settings: BoxSettings {
+                deadline_ms: self.deadline,
+                freeze_after_ms: self.freeze_after,
+                nested: self.nested,
+                ..BoxSettings::default()
             },
         })
     }
+}
+
+/// A limit from the environment: after the options, before the host's settings (B93).
+///
+/// # Errors
+/// A value that is none.
+fn said<T>(variable: &str, read: fn(&str) -> Result<T, String>) -> Result<Option<T>, Complaint> {
+    let Some(text) = std::env::var_os(variable).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let text = text.to_string_lossy();
+    read(&text).map(Some).map_err(|should| {
+        Complaint::usage("usage", format!("`{text}` in `{variable}` is no limit"))
+            .hinted(format!("it takes {should}"))
+    })
 }
 
 /// An image as the host understands it: a file by its whole path, for the host stands elsewhere.
@@ -118,7 +184,7 @@ pub(super) fn image(typed: &str) -> Result<String, Complaint> {
             format!("there is no image file `{path}`"),
         )
         .caused_by(error)
-        .hinted("`file:` takes a tar of a root file system")
+        .hinted("`file:` takes a tar of a root file system, or what `docker save` writes")
     })?;
     whole
         .into_os_string()
@@ -132,55 +198,9 @@ pub(super) fn image(typed: &str) -> Result<String, Complaint> {
         })
 }
 
-fn cpu_milli(text: &str) -> Result<u32, String> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let digits = format!("{whole}{part:0<3}");
-    let plain = !whole.is_empty() && part.len() <= 3;
-    let milli = digits
-        .parse::<u32>()
-        .ok()
-        .filter(|milli| plain && *milli > 0);
-    milli.ok_or_else(|| "a number of CPUs such as `2` or `0.5`".to_owned())
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = match &text[digits.len()..] {
-        "" => Some(0),
-        "K" | "KiB" | "k" => Some(10),
-        "M" | "MiB" | "m" => Some(20),
-        "G" | "GiB" | "g" => Some(30),
-        "T" | "TiB" | "t" => Some(40),
-        _ => None,
-    };
-    let bytes = digits
-        .parse::<u64>()
-        .ok()
-        .zip(unit)
-        .and_then(|(number, shift)| number.checked_mul(1 << shift));
-    bytes
-        .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| "a size such as `512M` or `4G`".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_and_cpus_are_read_as_people_write_them() {
-        assert_eq!(size("4G"), Ok(4 << 30));
-        assert_eq!(size("512MiB"), Ok(512 << 20));
-        assert_eq!(size("1000"), Ok(1000));
-        for bad in ["", "G", "4 G", "-1", "0", "4X", "99999999999T"] {
-            assert!(size(bad).is_err(), "{bad}");
-        }
-        assert_eq!(cpu_milli("2"), Ok(2000));
-        assert_eq!(cpu_milli("0.5"), Ok(500));
-        for bad in ["", ".5", "0", "1.2345", "x", "-1"] {
-            assert!(cpu_milli(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn what_is_not_said_comes_from_the_host() {
@@ -192,6 +212,11 @@ mod tests {
             memory: None,
             disk: None,
             pids: None,
+            open_files: None,
+            tmp: None,
+            deadline: None,
+            freeze_after: None,
+            nested: false,
         };
         let defaults = Defaults {
             net: NetPreset::Open,

@@ -1,15 +1,16 @@
 //! `box run`: one prompt to an agent in a box, followed to its end.
 
-use super::{Ended, Print, machine};
+use super::{Ended, Print, furnish, machine};
 use crate::client::unexpected;
 use crate::complaint::Complaint;
+use crate::here::Here;
 use crate::host::{self, OtherBuild};
 use crate::output::{Format, Output, is_dumb};
 use crate::transcript::{Look, Prompts, Thoughts, Transcript};
 use crate::turn;
 use crate::turn::conversation::Conversation;
 use crate::turn::moves::Answers;
-use box_api::control::{Outcome, Request, Run};
+use box_api::control::{Marks, NewBox, Outcome, Request, Run};
 use box_api::{BoxName, Owner};
 use rustix::termios::tcgetwinsize;
 use std::io::{IsTerminal as _, Read, stdin, stdout};
@@ -25,6 +26,7 @@ pub(super) const DEMO_PROMPT: &str = "Show me what a box can do.";
 #[command(after_help = "Examples:\n  \
     box run demo\n  \
     box run claude \"fix the failing test\" --repo https://github.com/me/project\n  \
+    box run claude \"tidy up\" --here\n  \
     box run claude --file task.md --name project --allow-all\n  \
     git diff | box run claude - --name review\n\n\
     Ctrl-C cancels the turn, a second one leaves without waiting (`box attach` takes it up).\n\
@@ -44,7 +46,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", value_parser = BoxName::parse)]
     name: Option<BoxName>,
     /// A git repository to clone into the workspace first
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", conflicts_with = "here")]
     repo: Option<String>,
     /// Let the agent do everything without asking; the box is the boundary
     #[arg(long)]
@@ -55,27 +57,37 @@ pub(super) struct Args {
     #[command(flatten)]
     pub(super) print: Print,
     #[command(flatten)]
+    furnish: furnish::Args,
+    #[command(flatten)]
     machine: machine::Args,
 }
 
 pub(super) fn run(args: Args) -> Ended {
     let mut output = args.print.output();
     let prompt = prompt(&args)?;
-    if let (Some(name), true) = (&args.name, args.machine.says_something()) {
+    let here = args.furnish.prepare(&mut output)?;
+    if let Some(name) = &args.name
+        && (here.is_some() || args.machine.says_something())
+    {
         refuse_made(&mut output, name)?;
     }
     let client = host::reach(&mut output, OtherBuild::Bear)?;
     let machine = args.machine.with(client.welcome.defaults)?;
+    let name = match &here {
+        Some(here) => Some(make(&mut output, args.name, &machine, here)?),
+        None => args.name,
+    };
     let request = Run {
         agent: args.agent,
         prompt,
-        name: args.name,
+        name,
         repo: args.repo,
         allow_all: args.allow_all,
         image: machine.image,
         profile: machine.profile,
         net: machine.net,
         limits: machine.limits,
+        settings: machine.settings,
     };
     let thoughts = if args.thoughts {
         Thoughts::Full
@@ -84,6 +96,30 @@ pub(super) fn run(args: Args) -> Ended {
     };
     let transcript = transcript(&output, thoughts, Prompts::Hidden);
     follow(&mut output, client, request, transcript)
+}
+
+/// A box with what is here in it, before any agent.
+fn make(
+    output: &mut Output,
+    name: Option<BoxName>,
+    machine: &machine::Machine,
+    here: &Here,
+) -> Result<BoxName, Complaint> {
+    let new = NewBox {
+        name: name.unwrap_or_else(|| furnish::made_up_name(here)),
+        title: None,
+        image: machine.image.clone(),
+        profile: machine.profile,
+        net: machine.net,
+        limits: machine.limits,
+        allow: Vec::new(),
+        start: true,
+        settings: machine.settings,
+        setup: None,
+        marks: Marks::default(),
+    };
+    output.progress(&format!("making box `{}`", new.name));
+    furnish::make(output, new, here)
 }
 
 /// A box that is there is what it is: options that describe another must not be lost in silence.

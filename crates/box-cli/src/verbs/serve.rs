@@ -1,13 +1,17 @@
 //! `box serve`: the host itself.
 
+use super::confirm::{self, Answer, Question};
 use super::{Ended, egress};
+use crate::client::unexpected;
 use crate::complaint::Complaint;
 use crate::host::launch::{self, Report};
-use crate::host::{self, replace};
+use crate::host::{self, OtherBuild, replace, way_out};
 use crate::identity;
 use crate::output::{Format, Output};
-use crate::runtimes;
+use crate::{runtimes, terminal};
 use box_api::Problem;
+use box_api::control::{Haste, Outcome, Request, Target};
+use box_runtime_native::rootless::outside_uid;
 use box_server::ServeOptions;
 use box_server::paths::Paths;
 use std::fs::File;
@@ -18,16 +22,32 @@ const TASKS_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Be the host, or stop it
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  box serve\n  box serve --stop\n\n\
+#[command(
+    after_help = "Examples:\n  box serve\n  box serve --stop\n  box serve --stop --all\n\n\
     Every verb starts a host in the background when none runs; this one stays in the foreground\n\
-    and takes the place of a host of another build. Boxes and their agents outlive the host.")]
+    and takes the place of a host of another build. Boxes and their agents outlive the host, and\n\
+    so does `box-egress`, their way out, which holds the credentials. --all ends these too."
+)]
 pub(super) struct Args {
     /// Stop the host; boxes and their agents go on
     #[arg(long)]
     stop: bool,
+    #[command(flatten)]
+    whole: Whole,
     /// How far the way into the background is
     #[arg(long, hide = true, value_enum, conflicts_with = "stop")]
     step: Option<Step>,
+}
+
+/// How far a stop goes.
+#[derive(Debug, clap::Args)]
+struct Whole {
+    /// Stop the boxes, the host and the way out: nothing of it runs any more
+    #[arg(long, requires = "stop")]
+    all: bool,
+    /// Do not ask before credentials are forgotten, which the way out alone holds
+    #[arg(long, requires = "all")]
+    force: bool,
 }
 
 /// The two steps of a host into the background, see `host::launch`.
@@ -46,6 +66,7 @@ enum Audience {
 
 pub(super) fn run(args: &Args) -> Ended {
     match args.step {
+        _ if args.whole.all => stop_all(&args.whole),
         _ if args.stop => stop(),
         None => {
             make_room()?;
@@ -80,6 +101,73 @@ fn stop() -> Ended {
     Ok(0)
 }
 
+fn stop_all(whole: &Whole) -> Ended {
+    let output = &mut Output::new(Format::Text);
+    let paths = host::paths()?;
+    if paths.database().exists() && !whole.force {
+        let credentials = credentials(output)?;
+        if !credentials.is_empty() && !may_forget(output, &credentials)? {
+            output.note("nothing was stopped");
+            return Ok(1);
+        }
+    }
+    stop_everything(output, &paths)?;
+    output.note("boxes, host and way out are stopped");
+    Ok(0)
+}
+
+/// Boxes first, then the host, then the way out. One that cannot be ended does not keep the others.
+///
+/// # Errors
+/// The first that could not be ended.
+pub(super) fn stop_everything(output: &mut Output, paths: &Paths) -> Result<(), Complaint> {
+    let boxes = if paths.database().exists() {
+        stop_boxes(output)
+    } else {
+        Ok(())
+    };
+    let host = host::find().and_then(|client| client.map(replace::stop).transpose());
+    let way_out = way_out::end(&paths.egress_socket());
+    boxes?;
+    host?;
+    way_out.map(drop)
+}
+
+fn stop_boxes(output: &mut Output) -> Result<(), Complaint> {
+    let request = Request::Stop {
+        target: Target::All,
+        haste: Haste::Graceful,
+    };
+    let client = host::reach(output, OtherBuild::Bear)?;
+    client.ask(output, &request).map(drop)
+}
+
+/// Credentials the way out has now, by name.
+fn credentials(output: &mut Output) -> Result<Vec<String>, Complaint> {
+    let client = host::reach(output, OtherBuild::Bear)?;
+    let outcome = client.ask(output, &Request::CredentialList)?;
+    let Outcome::Credentials { credentials } = outcome else {
+        return Err(unexpected(&outcome));
+    };
+    let held = credentials.into_iter().filter(|known| !known.lost);
+    Ok(held.map(|known| known.name).collect())
+}
+
+fn may_forget(output: &mut Output, names: &[String]) -> Result<bool, Complaint> {
+    let all = names.join("`, `");
+    if !terminal::can_ask() {
+        let title = format!("stopping the way out forgets the credentials `{all}`");
+        return Err(Complaint::usage("needs-yes", title)
+            .caused_by("there is no terminal to ask at")
+            .hinted("`box serve --stop --all --force` does not ask"));
+    }
+    let question = Question {
+        text: &format!("stop everything and forget the credentials `{all}`"),
+        default: Answer::No,
+    };
+    Ok(confirm::ask(output, &question)? == Answer::Yes)
+}
+
 /// A host of this build stays, one of another makes room.
 fn make_room() -> Result<(), Complaint> {
     let Some(client) = host::find()? else {
@@ -95,10 +183,11 @@ fn make_room() -> Result<(), Complaint> {
 /// Is the host until it is told to end.
 fn serve(audience: Audience) -> Result<(), Complaint> {
     let paths = host::paths()?;
-    let uid = rustix::process::geteuid().as_raw();
+    let uid = outside_uid(rustix::process::geteuid().as_raw());
     launch::leave_descriptors_behind()?;
     // Before the first thread: an engine forks here.
-    let prepared = runtimes::prepare().map_err(|error| engine(&error))?;
+    let prepared = runtimes::prepare(&paths).map_err(|error| engine(&error))?;
+    let privileges = prepared.privileges;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -112,9 +201,10 @@ fn serve(audience: Audience) -> Result<(), Complaint> {
     let options = ServeOptions {
         paths,
         runtimes,
-        egress: egress::program(uid),
+        egress: egress::program(privileges),
         build: identity::build(),
         uid,
+        outside: outside_uid,
     };
     let served: Result<(), Problem> =
         threads.block_on(box_server::run(options, || ready(audience)));
@@ -157,5 +247,10 @@ fn ready(audience: Audience) {
 
 fn engine(error: &runtimes::EngineError) -> Complaint {
     let cause = std::error::Error::source(error).map(ToString::to_string);
-    Complaint::engine("engine", error.to_string()).caused_by(cause.unwrap_or_default())
+    let complaint =
+        Complaint::engine("engine", error.to_string()).caused_by(cause.unwrap_or_default());
+    match &error.hint {
+        Some(hint) => complaint.hinted(hint),
+        None => complaint,
+    }
 }

@@ -3,15 +3,18 @@
 use super::{Ended, Print, target};
 use crate::host::{self, OtherBuild};
 use crate::output::Format;
-use box_api::control::{Request, Target};
+use box_api::control::{Haste, Request, Target};
 
 /// Stop a box; its files stay
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  box stop demo\n  box stop all")]
+#[command(after_help = "Examples:\n  box stop demo\n  box stop all --force")]
 pub(super) struct Args {
     /// A box, or `all`
     #[arg(value_name = "NAME", value_parser = target::parse)]
     target: Target,
+    /// Give what runs in it no time to end
+    #[arg(long, short)]
+    force: bool,
     #[command(flatten)]
     pub(super) print: Print,
 }
@@ -24,6 +27,11 @@ pub(super) fn run(args: Args) -> Ended {
         &mut output,
         &Request::Stop {
             target: args.target,
+            haste: if args.force {
+                Haste::AtOnce
+            } else {
+                Haste::Graceful
+            },
         },
     )?;
     match output.format() {

@@ -2,6 +2,7 @@
 
 mod checks;
 mod packages;
+mod store;
 
 use super::{Ended, image, run};
 use crate::age;
@@ -13,23 +14,28 @@ use crate::output::{Format, Ink, Output};
 use crate::transcript::{Prompts, Thoughts};
 use box_api::control::{Outcome, Request, Run};
 use box_api::{BoxName, Problem, ProblemKind};
-use checks::Verdict;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Instant;
+use store::Store;
 
 /// The scripted agent, and the box it works in.
 const DEMO: &str = "demo";
 
 /// Check this machine, start the host, show a first turn
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  box up\n  box up --yes\n\n\
+#[command(after_help = "Examples:\n  box up\n  box up --yes\n  \
+    box up --store btrfs=50G\n\n\
     Safe to run again: it does what is missing, and replaces a host of another build. Asks before \
     it\ninstalls a system package; without a terminal or with --yes it installs and says so.")]
 pub(super) struct Args {
     /// Install what is missing without asking
     #[arg(long, short)]
     yes: bool,
+    /// Where boxes lie: `btrfs` makes a file system of its own for them, of at most SIZE, in which
+    /// snapshots and clones cost nothing. Before the first box, by root
+    #[arg(long, value_name = "plain|btrfs[=SIZE]")]
+    store: Option<Store>,
 }
 
 pub(super) fn run(args: &Args) -> Ended {
@@ -87,6 +93,7 @@ pub(super) fn run(args: &Args) -> Ended {
         profile: welcome.defaults.profile,
         net: welcome.defaults.net,
         limits: welcome.defaults.limits,
+        settings: box_api::control::BoxSettings::default(),
     };
     let client = reach(output)?;
     let code = run::follow(output, client, request, transcript)?;
@@ -112,24 +119,13 @@ fn bad_name(error: &box_api::id::NameError) -> Complaint {
     Problem::new(ProblemKind::Usage, "bad-name", error.to_string()).into()
 }
 
-/// Looks at everything before it complains about the first thing.
 fn check(output: &mut Output, args: &Args) -> Result<(), Complaint> {
-    let mut missing = Vec::new();
-    for check in checks::all() {
-        match check.verdict {
-            Verdict::Fine => mark(output, Ink::Green, "✓", &check.what),
-            Verdict::Less => mark(output, Ink::Yellow, "·", &check.what),
-            Verdict::Bad(complaint) => {
-                mark(output, Ink::Red, "✗", &check.what);
-                return Err(complaint);
-            }
-            Verdict::Missing(package) => {
-                mark(output, Ink::Yellow, "·", &check.what);
-                missing.push(package);
-            }
-        }
+    let missing = checks::look(output, &host::paths()?)?;
+    packages::install(output, &missing, args.yes.then_some(packages::Said::Yes))?;
+    if let Some(made) = args.store.map(store::make).transpose()?.flatten() {
+        mark(output, Ink::Green, "✓", &made);
     }
-    packages::install(output, &missing, args.yes.then_some(packages::Said::Yes))
+    Ok(())
 }
 
 /// Does one step and says how long it took.

@@ -84,11 +84,11 @@ fn complaint(error: &clap::Error, typed: &[String]) -> Complaint {
 }
 
 fn hint(error: &clap::Error, typed: &[String]) -> String {
-    let suggested = [
-        ContextKind::SuggestedSubcommand,
-        ContextKind::SuggestedArg,
-        ContextKind::SuggestedValue,
-    ];
+    let unknown = text_of(error, ContextKind::InvalidSubcommand);
+    if let Some(verb) = nearest_verb(typed, &unknown) {
+        return format!("did you mean `{verb}`?");
+    }
+    let suggested = [ContextKind::SuggestedArg, ContextKind::SuggestedValue];
     let mut known = suggested.into_iter().map(|kind| text_of(error, kind));
     if let Some(suggestion) = known.find(|text| !text.is_empty()) {
         return format!("did you mean `{suggestion}`?");
@@ -114,6 +114,26 @@ fn hint(error: &clap::Error, typed: &[String]) -> String {
         _ if path == "box" => "`box --help` lists the verbs".to_owned(),
         _ => format!("`{path} --help` shows examples"),
     }
+}
+
+/// The verb that was probably meant: at most two slips away, and the nearest. clap's own offers are
+/// by common letters, so that `nwe` is taken for `answer`.
+fn nearest_verb(typed: &[String], unknown: &str) -> Option<String> {
+    const SLIPS_MAX: usize = 2;
+    let mut command = Line::command();
+    for word in typed {
+        let Some(verb) = command.find_subcommand(word).cloned() else {
+            break;
+        };
+        command = verb;
+    }
+    let shown = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+    let names = shown.flat_map(|verb| verb.get_all_aliases().chain([verb.get_name()]));
+    let slips = names.map(|name| (strsim::damerau_levenshtein(unknown, name), name));
+    slips
+        .filter(|(slips, name)| *slips <= SLIPS_MAX && *slips < name.chars().count())
+        .min()
+        .map(|(_, name)| name.to_owned())
 }
 
 /// The verb as far as it was typed rightly: `box image prepare`.

@@ -21,7 +21,9 @@ pub(crate) fn info(name: &str, state: &str) -> Value {
             "disk_bytes": 21_474_836_480u64, "open_files": 65536,
         },
         "limits_held_by": "cgroup v1", "created_at_ms": minutes_ago(5), "threads": [],
-        "workspace": null, "pid": null, "problem": null,
+        "workspace": null, "pid": null, "problem": null, "frozen": false, "events": [],
+        "settings": {"deadline_ms": null, "freeze_after_ms": null, "nested": false},
+        "origin": null, "trashed_at_ms": null,
     })
 }
 
@@ -122,15 +124,15 @@ fn verbs_that_change_something_say_so_on_standard_error() {
     let host = FakeHost::new();
     host.done(json!({"verb": "start", "name": "demo"}), demo_box());
     host.done(
-        json!({"verb": "stop", "target": {"box": "demo"}}),
+        json!({"verb": "stop", "target": {"box": "demo"}, "haste": "graceful"}),
         json!({"result": "nothing"}),
     );
     host.done(
-        json!({"verb": "stop", "target": "all"}),
+        json!({"verb": "stop", "target": "all", "haste": "graceful"}),
         json!({"result": "nothing"}),
     );
     host.done(
-        json!({"verb": "remove", "target": "all"}),
+        json!({"verb": "remove", "target": "all", "how": "trash", "workspace": "no", "unpushed": "ignore"}),
         json!({"result": "nothing"}),
     );
     let said = [
@@ -156,6 +158,7 @@ fn verbs_that_change_something_say_so_on_standard_error() {
     exit 0
     --- err
     every box is removed
+    hint: `box undelete <name>` brings it back
     ");
 }
 
@@ -360,7 +363,7 @@ fn removing_asks_at_a_terminal_and_no_is_the_default() {
     }
     host.done(info(), demo_box());
     host.done(
-        json!({"verb": "remove", "target": {"box": "demo"}}),
+        json!({"verb": "remove", "target": {"box": "demo"}, "how": "trash", "workspace": "no", "unpushed": "refuse"}),
         json!({"result": "nothing"}),
     );
     let mut person = Person::at(&host.program(&["rm", "demo"]));
@@ -376,40 +379,7 @@ fn removing_asks_at_a_terminal_and_no_is_the_default() {
 
 #[test]
 fn help_lists_every_verb() {
-    insta::assert_snapshot!(Program::new(&["--help"]).run().whole(), @r"
-    exit 0
-    --- out
-    Gives a coding agent a machine of its own
-
-    Usage: box <VERB>
-
-    Verbs:
-      up          Check this machine, start the host, show a first turn
-      run         Give an agent something to do
-      attach      Take up what an agent is doing
-      new         Make a box and start it
-      list        List your boxes
-      info        Show one box
-      exec        Run a command in a box
-      shell       Open a shell in a box
-      start       Start a stopped box
-      stop        Stop a box; its files stay [alias: down]
-      rm          Remove a box and everything in it
-      logs        Show what a box's agent process wrote
-      image       List, prepare or remove images
-      credential  Give boxes the use of an account, without giving them its secret
-      agent       List or install coding agents
-      drill       Attack a box from inside and print what held
-      serve       Be the host, or stop it
-      status      Show the host
-
-    Options:
-      -h, --help     Print help
-      -V, --version  Print version
-
-    Begin with `box up`. `box <verb> --help` shows examples.
-    Exit codes: 0 done, 1 went wrong, 2 asked wrong, 3 refused, 125 engine.
-    ");
+    insta::assert_snapshot!(Program::new(&["--help"]).run().whole());
     insta::assert_snapshot!(Program::new(&["run", "--help"]).run().whole(), @r#"
     exit 0
     --- out
@@ -428,22 +398,33 @@ fn help_lists_every_verb() {
           --allow-all    Let the agent do everything without asking; the box is the boundary
           --thoughts     Show all of its reasoning
           --json         Print the objects of the wire as JSON, for programs
+          --here         Bring the repository or folder you stand in, uncommitted changes included; it
+                         is a copy
+          --force        Bring it although it is large
       -h, --help         Print help
 
     The machine:
-          --image <IMAGE>      What it starts from: `default`, `debian:<suite>` or `file:<tar>`
-          --profile <PROFILE>  How hard it is: `locked` (a user, read-only root) or `root` (root inside,
-                               writable root)
-          --net <NET>          Where it may go: `balanced` (registries, forges, agents' hosts), `open`
-                               or `locked`
-          --cpus <CPUS>        CPUs, such as 2 or 0.5
-          --memory <MEMORY>    Memory, such as 4G
-          --disk <DISK>        Disk for workspace, home and changes to the root, such as 20G
-          --pids <PIDS>        Processes and threads at once
+          --image <IMAGE>        What it starts from: `default`, `debian:<suite>`, `oci:<name>`,
+                                 `built:<name>` or `file:<archive>`
+          --profile <PROFILE>    How hard it is: `locked` (a user, read-only root) or `root` (root
+                                 inside, writable root)
+          --net <NET>            Where it may go: `balanced` (registries, forges, agents' hosts), `open`
+                                 or `locked`
+          --cpus <CPUS>          CPUs, such as 2 or 0.5
+          --memory <MEMORY>      Memory, such as 4G
+          --disk <DISK>          Disk for workspace, home and changes to the root, such as 20G
+          --pids <PIDS>          Processes and threads at once
+          --open-files <COUNT>   Open files of one process
+          --tmp <TMP>            What `/tmp`, `/run` and `/dev/shm` hold together, such as 512M
+          --deadline <TIME>      Stop it when it has run this long, such as 4h
+          --freeze-after <TIME>  Freeze it when nothing of it was wanted this long, such as 30m; it
+                                 thaws when touched
+          --nested               Let it make namespaces of its own, for containers inside
 
     Examples:
       box run demo
       box run claude "fix the failing test" --repo https://github.com/me/project
+      box run claude "tidy up" --here
       box run claude --file task.md --name project --allow-all
       git diff | box run claude - --name review
 

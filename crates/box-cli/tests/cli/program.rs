@@ -26,7 +26,12 @@ pub(crate) struct Said {
 impl Program {
     /// With a clean environment and nothing to read.
     pub(crate) fn new(arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_box"));
+        Self::other(env!("CARGO_BIN_EXE_box"), arguments)
+    }
+
+    /// Another program, such as a copy of ours.
+    pub(crate) fn other(program: &str, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
         command
             .args(arguments)
             .env_clear()

@@ -14,6 +14,7 @@ fn request(prompt: &str) -> Value {
             "cpu_milli": 2000, "memory_bytes": 4_294_967_296u64, "pids": 512, "tmp_bytes": 536_870_912,
             "disk_bytes": 21_474_836_480u64, "open_files": 65536,
         },
+        "settings": {"deadline_ms": null, "freeze_after_ms": null, "nested": false},
     })
 }
 

@@ -101,12 +101,12 @@ impl Control {
 
     fn attach(&mut self, name: &str) {
         let name = BoxName::parse(name).unwrap();
-        self.send(&Request::Attach {
+        self.send(&Request::Attach(box_api::control::Attach {
             name,
             thread: None,
             after: None,
             follow: true,
-        });
+        }));
     }
 }
 

@@ -6,8 +6,9 @@ use super::program::{Program, Said};
 use super::seed;
 use super::terminal::Terminal;
 use box_api::control::{BoxInfo, Outcome, Request};
-use box_fakes::Rig;
+use box_fakes::{Account, Ids, Rig};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,6 +23,15 @@ pub(crate) struct TestHost {
     short: tempfile::TempDir,
     /// Beside the seed, so that hard links are possible.
     data: tempfile::TempDir,
+    /// Who runs everything, if not root.
+    user: Option<User>,
+}
+
+/// An ordinary user, and the program where it can be run by one.
+#[derive(Debug)]
+pub(crate) struct User {
+    pub(crate) account: Account,
+    program: String,
 }
 
 /// What the data folder has from the beginning.
@@ -56,16 +66,53 @@ impl TestHost {
         if start == Start::Seeded {
             seed::copy(&seed, data.path());
         }
-        let ca = short.path().join("ca.pem");
-        fs::write(&ca, rig.ca_pem()).unwrap();
-        let config = format!(
-            "[egress]\nresolvers = [\"{}\"]\nextra_roots = \"{}\"\n",
-            rig.resolver_addr(),
-            ca.display()
-        );
-        fs::write(short.path().join("config.toml"), config).unwrap();
+        configure(short.path(), &rig);
         fs::create_dir(short.path().join("home")).unwrap();
-        Self { rig, short, data }
+        Self {
+            rig,
+            short,
+            data,
+            user: None,
+        }
+    }
+
+    /// Of an ordinary user: host, boxes and every command. Image and pack are as their host would
+    /// have made them.
+    pub(crate) fn of_user(ids: Ids) -> Self {
+        let seed = seed::ready();
+        let short = tempfile::Builder::new()
+            .prefix("b-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        fs::set_permissions(short.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let account = Account::make(short.path(), ids).unwrap();
+        let rig = Rig::start().unwrap();
+        let own = |name: &str| {
+            let folder = short.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            account.give(&folder).unwrap();
+            folder
+        };
+        let data = tempfile::tempdir_in(own("data")).unwrap();
+        account.give(data.path()).unwrap();
+        seed::give(&seed, data.path(), account);
+        own("run");
+        own("home");
+        configure(short.path(), &rig);
+        let program = short.path().join("box");
+        fs::copy(env!("CARGO_BIN_EXE_box"), &program).unwrap();
+        let program = program.display().to_string();
+        Self {
+            rig,
+            short,
+            data,
+            user: Some(User { account, program }),
+        }
+    }
+
+    /// Who runs everything.
+    pub(crate) fn user(&self) -> &User {
+        self.user.as_ref().expect("a host of a user")
     }
 
     /// A pack of this host, which no other host shares by name (its files are hard links).
@@ -83,13 +130,24 @@ impl TestHost {
         self.data.path()
     }
 
+    /// Where programs of its user look for their settings.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.short.path().join("home")
+    }
+
     pub(crate) fn run_dir(&self) -> PathBuf {
         self.short.path().join("run")
     }
 
     /// `box` with this host's places.
     pub(crate) fn program(&self, arguments: &[&str]) -> Program {
-        self.placed(Program::new(arguments))
+        let Some(User { account, program }) = &self.user else {
+            return self.placed(Program::new(arguments));
+        };
+        let [setpriv, before @ ..] = account.words();
+        let before = before.iter().map(String::as_str).chain([program.as_str()]);
+        let words: Vec<&str> = before.chain(arguments.iter().copied()).collect();
+        self.placed(Program::other(&setpriv, &words))
     }
 
     fn placed(&self, mut program: Program) -> Program {
@@ -129,6 +187,10 @@ impl TestHost {
 
     #[track_caller]
     pub(crate) fn info(&self, name: &str) -> BoxInfo {
+        if self.user.is_some() {
+            // A user's host listens to that user alone.
+            return serde_json::from_str(&self.ok(&["info", name, "--json"])).unwrap();
+        }
         let name = box_api::BoxName::parse(name).unwrap();
         match self.control().ask(&Request::Info { name }).unwrap() {
             Outcome::Info(info) => *info,
@@ -173,6 +235,18 @@ impl TestHost {
     }
 }
 
+/// Settings that lead to this internet.
+fn configure(folder: &Path, rig: &Rig) {
+    let ca = folder.join("ca.pem");
+    fs::write(&ca, rig.ca_pem()).unwrap();
+    let config = format!(
+        "[egress]\nresolvers = [\"{}\"]\nextra_roots = \"{}\"\n",
+        rig.resolver_addr(),
+        ca.display()
+    );
+    fs::write(folder.join("config.toml"), config).unwrap();
+}
+
 impl Drop for TestHost {
     fn drop(&mut self) {
         let failed = std::thread::panicking();
@@ -182,11 +256,16 @@ impl Drop for TestHost {
         let ids = leaks::box_ids(self.data());
         let boxes = self.run_dir().join("control.sock").exists();
         let said = boxes.then(|| {
-            let removed = self.run(&["rm", "all", "--force"]);
+            let removed = self.run(&["rm", "all", "--force", "--now"]);
             let stopped = self.run(&["serve", "--stop"]);
             [removed, stopped]
         });
         let left = leaks::clean_up(self.data(), &self.run_dir(), &ids);
+        if self.user.is_some() {
+            // The copy of /etc lies in a folder that goes now.
+            let flags = rustix::mount::UnmountFlags::DETACH;
+            let _gone = rustix::mount::unmount("/etc", flags);
+        }
         if !failed {
             for said in said.into_iter().flatten() {
                 said.assert_code(0);

@@ -33,6 +33,15 @@ fn gone_within(pid: u32, deadline: Duration) -> bool {
 /// Ends the box-egress of a run folder, if one is there: it outlives its host by design. It is
 /// who holds the listening socket.
 pub(crate) fn end_egress(run: &Path) {
+    holders(run).into_iter().for_each(kill);
+}
+
+/// The box-egress of a run folder.
+pub(crate) fn egress_of(run: &Path) -> Option<u32> {
+    holders(run).pop()
+}
+
+fn holders(run: &Path) -> Vec<u32> {
     let path = run.join("egress.sock").display().to_string();
     let table = fs::read_to_string("/proc/thread-self/net/unix").unwrap();
     let of_path = |line: &&str| line.ends_with(&format!(" {path}"));
@@ -53,7 +62,7 @@ pub(crate) fn end_egress(run: &Path) {
             .filter_map(|file| fs::read_link(file.path()).ok())
             .any(|link| links.contains(&link))
     };
-    pids().filter(holds).for_each(kill);
+    pids().filter(holds).collect()
 }
 
 /// Every process but this one.

@@ -104,6 +104,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Kills it, and returns once it is gone.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     pub(crate) fn finish(mut self, deadline: Duration) -> Said {
         let in_time = ends_within(&self.pidfd, deadline);
         if !in_time {

@@ -4,6 +4,7 @@
 
 use super::leaks;
 use super::program::Program;
+use box_fakes::Account;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,7 +68,38 @@ pub(crate) fn copy(seed: &Path, data: &Path) {
         copy.arg("-al").arg(seed.join(name)).arg(data);
         assert!(copy.status().unwrap().success(), "could not copy `{name}`");
     }
-    // A lock is held by its inode: two hosts must not share one.
+    forget_locks(data);
+}
+
+/// Puts copies of the seed's image and packs into a user's data folder, as the user's host would have
+/// made them.
+pub(crate) fn give(seed: &Path, data: &Path, account: Account) {
+    for name in SHARED {
+        let mut copy = Command::new("cp");
+        copy.arg("--archive").arg(seed.join(name)).arg(data);
+        assert!(copy.status().unwrap().success(), "could not copy `{name}`");
+    }
+    forget_locks(data);
+    // What the host keeps for itself is its own; the trees below are the boxes'.
+    for folder in ["images", "images/refs", "agents"].map(|name| data.join(name)) {
+        account.give(&folder).unwrap();
+        let entries = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        entries.for_each(|entry| account.give(&entry).unwrap());
+    }
+    let images = fs::read_dir(data.join("images")).unwrap().flatten();
+    for image in images
+        .map(|image| image.path())
+        .filter(|image| image.join("root").exists())
+    {
+        account.give(&image.join("image.json")).unwrap();
+        account.give_tree(&image.join("root")).unwrap();
+    }
+}
+
+/// A lock is held by its inode: two hosts must not share one.
+fn forget_locks(data: &Path) {
     for folder in ["images", "images/refs", "agents"].map(|name| data.join(name)) {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let locks = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with("lock"));

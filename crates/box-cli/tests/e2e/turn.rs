@@ -64,11 +64,15 @@ fn workspace(host: &TestHost, name: &str) -> PathBuf {
 
 #[test]
 fn real_claude_does_a_turn() {
-    let host = TestHost::new();
+    claude_turn(&TestHost::new());
+}
+
+/// A turn with two permissions, on whichever host.
+pub(crate) fn claude_turn(host: &TestHost) {
     let token = Token::random();
     let model = host.rig.model(token.as_str());
     greeting_script(&model);
-    token.add_to(&host);
+    token.add_to(host);
 
     let prompt = "please make the greeting";
     let mut terminal = host.terminal(&["run", "claude", prompt, "--name", "one"]);
@@ -80,7 +84,7 @@ fn real_claude_does_a_turn() {
     terminal.expect("Both files are there.", PATIENCE);
     assert_eq!(terminal.finish(PATIENCE), 0, "{}", terminal.seen);
 
-    let workspace = workspace(&host, "one");
+    let workspace = workspace(host, "one");
     assert_eq!(
         fs::read_to_string(workspace.join("made.txt")).unwrap(),
         "by the box"
@@ -100,7 +104,7 @@ fn real_claude_does_a_turn() {
         .flat_map(|turn| turn.tool_results)
         .collect();
     assert_eq!(results.len(), 2, "{results:?}");
-    assert_nowhere_in_box(&host, "one", token.as_str());
+    assert_nowhere_in_box(host, "one", token.as_str());
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn wrong_words_are_refused_with_what_would_be_right() {
     insta::assert_snapshot!(refused(&["nwe", "x"]), @r"
     exit 2
     error: there is no verb `nwe`
-    hint: `box --help` lists the verbs
+    hint: did you mean `new`?
     ");
     let credential = host
         .program(&["credential", "add", "claude"])
@@ -106,19 +106,19 @@ fn images_that_are_not_there_are_refused() {
     exit 2
     error: there is no image file `/nowhere.tar`
     cause: No such file or directory (os error 2)
-    hint: `file:` takes a tar of a root file system
+    hint: `file:` takes a tar of a root file system, or what `docker save` writes
     ");
     insta::assert_snapshot!(refused(&["image", "prepare", "floppy:a"]), @r"
     exit 1
     error: could not get the image `floppy:a` ready
     cause: there is no image `floppy:a`
-    hint: images are `default`, `debian:<suite>` such as `debian:trixie`, and `file:/path/to/root.tar`
+    hint: images are `default`, `debian:<suite>` such as `debian:trixie`, `oci:<name>` such as `oci:alpine`, and `file:<archive>`
     ");
     insta::assert_snapshot!(refused(&["new", "one", "--image", "file:/nowhere.tar"]), @r"
     exit 2
     error: there is no image file `/nowhere.tar`
     cause: No such file or directory (os error 2)
-    hint: `file:` takes a tar of a root file system
+    hint: `file:` takes a tar of a root file system, or what `docker save` writes
     ");
     insta::assert_snapshot!(refused(&["image", "rm", "debian:trixie"]), @r"
     exit 1
@@ -258,4 +258,15 @@ fn assert_nothing_half_done(host: &TestHost) {
     assert_eq!(names("tmp"), Vec::<String>::new());
     assert_eq!(names("images/refs"), Vec::<String>::new());
     assert_eq!(names("images"), ["refs"]);
+}
+
+#[test]
+fn containers_inside_are_refused_before_a_box_is_made() {
+    let host = TestHost::new();
+    let said = host.run(&["new", "demo", "--profile", "root", "--nested"]);
+    assert_eq!(said.code, 1, "{said}");
+    assert!(said.err.contains("cannot hold containers yet"), "{said}");
+    assert_eq!(host.ok(&["list"]), "");
+    // The control.
+    host.ok(&["new", "demo", "--profile", "root"]);
 }

@@ -1,7 +1,15 @@
 //! SQL of the table `boxes`.
 
+mod names;
+mod undo;
+
+pub use names::{keep_names, names};
+pub use undo::{
+    Renamed, Trashing, copy_names, keeper_of, rename, trash, trashed, undelete, workspace_is_taken,
+};
+
 use super::BoxRecord;
-use box_api::control::BoxState;
+use box_api::control::{BoxState, NetPreset};
 use box_api::{BoxId, BoxName, BoxTitle, Owner};
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, types::Type};
 use serde::Serialize;
@@ -15,7 +23,8 @@ pub const ID_RANGE: u32 = 65_536;
 pub const BOXES_MAX: u32 = (u32::MAX - ID_OFFSET_FIRST) / ID_RANGE;
 
 const COLUMNS: &str = "id, owner, name, title, state, runtime, image, image_digest, profile, net, \
-                       limits, allow, id_offset, created_at_ms, problem";
+                       limits, allow, id_offset, created_at_ms, problem, settings, origin, \
+                       trashed_at_ms";
 
 /// What came of reserving a row for a new box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +67,7 @@ pub fn name_taken(
 ) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
-            "SELECT 1 FROM boxes WHERE owner = ?1 AND name = ?2 AND state <> 'removing'",
+            "SELECT 1 FROM boxes WHERE owner = ?1 AND name = ?2 AND state NOT IN ('removing', 'trashed')",
         )?
         .exists([owner.to_string(), name.to_string()])
 }
@@ -77,9 +86,11 @@ pub fn reserve(connection: &Connection, record: &BoxRecord) -> rusqlite::Result<
     connection
         .prepare_cached(
             "INSERT INTO boxes (id, owner, name, title, state, runtime, image, image_digest, \
-             profile, net, limits, allow, id_offset, created_at_ms, changed_at_ms, problem) \
+             profile, net, limits, allow, id_offset, created_at_ms, changed_at_ms, problem, settings, \
+             origin) \
              VALUES (:id, :owner, :name, :title, :state, :runtime, :image, :image_digest, \
-             :profile, :net, :limits, :allow, :id_offset, :created_at_ms, :created_at_ms, NULL)",
+             :profile, :net, :limits, :allow, :id_offset, :created_at_ms, :created_at_ms, NULL, \
+             :settings, :origin)",
         )?
         .execute(named_params! {
             ":id": record.id.as_str(),
@@ -96,6 +107,8 @@ pub fn reserve(connection: &Connection, record: &BoxRecord) -> rusqlite::Result<
             ":allow": json(&record.allow)?,
             ":id_offset": id_offset,
             ":created_at_ms": record.created_at_ms,
+            ":settings": json(&record.settings)?,
+            ":origin": record.origin.as_ref().map(json).transpose()?,
         })?;
     Ok(Reserved::Offset(id_offset))
 }
@@ -148,6 +161,32 @@ pub fn set_state(connection: &Connection, id: &BoxId, to: StateChange<'_>) -> ru
     Ok(())
 }
 
+/// Changes what is said of a box, if it is still in the state it was seen in. Answers whether it was.
+///
+/// # Errors
+/// What the database said.
+pub fn change(
+    connection: &Connection,
+    record: &BoxRecord,
+    seen: BoxState,
+    at_ms: i64,
+) -> rusqlite::Result<bool> {
+    let changed = connection
+        .prepare_cached(
+            "UPDATE boxes SET title = ?3, limits = ?4, settings = ?5, changed_at_ms = ?6 \
+             WHERE id = ?1 AND state = ?2",
+        )?
+        .execute((
+            record.id.as_str(),
+            word(&seen)?,
+            record.title.as_ref().map(BoxTitle::as_str),
+            json(&record.limits)?,
+            json(&record.settings)?,
+            at_ms,
+        ))?;
+    Ok(changed > 0)
+}
+
 /// What a box's state becomes.
 #[derive(Debug, Clone, Copy)]
 pub struct StateChange<'a> {
@@ -155,6 +194,23 @@ pub struct StateChange<'a> {
     /// Why, for state `failed`.
     pub problem: Option<&'a str>,
     pub at_ms: i64,
+}
+
+/// Sets what a box may reach; an absent preset stays.
+///
+/// # Errors
+/// What the database said.
+pub fn set_net(
+    connection: &Connection,
+    id: &BoxId,
+    net: Option<NetPreset>,
+    allow: &[String],
+) -> rusqlite::Result<()> {
+    let net = net.as_ref().map(word).transpose()?;
+    connection
+        .prepare_cached("UPDATE boxes SET net = ifnull(?2, net), allow = ?3 WHERE id = ?1")?
+        .execute((id.as_str(), net, json(&allow)?))
+        .map(drop)
 }
 
 fn state(connection: &Connection, id: &BoxId) -> rusqlite::Result<Option<BoxState>> {
@@ -191,6 +247,12 @@ fn read(row: &Row<'_>) -> rusqlite::Result<BoxRecord> {
         id_offset: row.get(12)?,
         created_at_ms: row.get(13)?,
         problem: row.get(14)?,
+        settings: unjson(row, 15)?,
+        origin: match row.get::<_, Option<String>>(16)? {
+            Some(_) => Some(unjson(row, 16)?),
+            None => None,
+        },
+        trashed_at_ms: row.get(17)?,
     })
 }
 

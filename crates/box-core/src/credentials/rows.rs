@@ -202,6 +202,17 @@ pub fn put_placeholder(
 }
 
 /// Deletes the placeholders of a credential in every box of its owner, and says which they were.
+/// Removes every placeholder of a box; answers them.
+///
+/// # Errors
+/// What the database said.
+pub fn take_from_box(connection: &Connection, id: &BoxId) -> rusqlite::Result<Vec<String>> {
+    connection
+        .prepare_cached("DELETE FROM placeholders WHERE box_id = ?1 RETURNING placeholder")?
+        .query_map([id.as_str()], |row| row.get(0))?
+        .collect()
+}
+
 fn take_placeholders(
     connection: &Connection,
     row: &CredentialRow,

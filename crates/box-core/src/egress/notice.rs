@@ -1,10 +1,11 @@
 //! What box-egress reports: into the rows, the log, and to whoever waits for the end of a box.
 
 use super::Surroundings;
-use super::wanted::{self, NetLine};
+use super::wanted;
+use crate::network::{self, log::Entry};
 use crate::store::StoreError;
 use box_api::BoxId;
-use box_api::egress::{Event, HostName, Refusal};
+use box_api::egress::{Event, HostName, Passed, Refusal};
 use tokio::sync::mpsc;
 
 /// Takes one event.
@@ -19,6 +20,15 @@ pub(super) async fn take(
         }
         Event::Refused(refusal) => {
             wanted::keep_line(around, refusal.box_id, line_of(refusal)).await?;
+        }
+        Event::Asked {
+            box_id,
+            host,
+            port,
+            at_ms,
+        } => network::ask(around, box_id, (host, port), at_ms).await?,
+        Event::Passed(passed) => {
+            wanted::keep_line(around, passed.box_id, entry_of(passed)).await?;
         }
         Event::ForeignPlaceholder {
             box_id,
@@ -49,25 +59,43 @@ pub(super) async fn take(
     Ok(())
 }
 
-fn line_of(refusal: Refusal) -> NetLine {
+fn entry_of(passed: Passed) -> Entry {
+    Entry {
+        host: format!("{}:{}", passed.host, passed.port),
+        verdict: "allowed",
+        rule: passed.rule,
+        at_ms: passed.ended_at_ms,
+        sent_bytes: passed.sent_bytes,
+        received_bytes: passed.received_bytes,
+        credential: passed.credential,
+    }
+}
+
+fn line_of(refusal: Refusal) -> Entry {
     let host = match refusal.port {
         0 => refusal.host,
         port => format!("{}:{port}", refusal.host),
     };
     let rule = refusal.rule.unwrap_or_default();
-    NetLine {
+    Entry {
         host,
         verdict: refusal.reason.slug(),
         rule,
         at_ms: refusal.at_ms,
+        sent_bytes: 0,
+        received_bytes: 0,
+        credential: None,
     }
 }
 
-fn alarm(host: &HostName, verdict: &'static str, at_ms: i64) -> NetLine {
-    NetLine {
+fn alarm(host: &HostName, verdict: &'static str, at_ms: i64) -> Entry {
+    Entry {
         host: host.to_string(),
         verdict,
         rule: String::new(),
         at_ms,
+        sent_bytes: 0,
+        received_bytes: 0,
+        credential: None,
     }
 }

@@ -17,8 +17,6 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
-/// The user box-egress runs as when root starts it.
-pub const EGRESS_UID: u32 = 1_999_999_001;
 const CONNECTIONS_WAITING_MAX: i32 = 8;
 
 /// How box-egress is started.
@@ -28,13 +26,15 @@ pub struct Program {
     /// whoever may walk there.
     pub program: OsString,
     pub arguments: Vec<OsString>,
+    /// Who it runs as, uid and gid; absent: as the host, which may have nobody else to run it as.
+    pub user: Option<u32>,
 }
 
 /// Starts box-egress, listening at the run folder's `egress.sock`.
 ///
 /// # Errors
 /// What the system said.
-pub(crate) fn start(program: &Program, paths: &Paths, host_uid: u32) -> io::Result<()> {
+pub(crate) fn start(program: &Program, paths: &Paths) -> io::Result<()> {
     let socket = listener(&paths.egress_socket())?;
     let log = log_file(&paths.log)?;
     let mut command = tokio::process::Command::new(&program.program);
@@ -46,9 +46,10 @@ pub(crate) fn start(program: &Program, paths: &Paths, host_uid: u32) -> io::Resu
         .stdout(Stdio::null())
         .stderr(Stdio::from(log))
         .kill_on_drop(false);
-    if host_uid == 0 {
-        // Supplementary groups are dropped with it (std::os::unix::process::CommandExt::uid).
-        command.gid(EGRESS_UID).uid(EGRESS_UID);
+    if let Some(user) = program.user {
+        // Under root the supplementary groups are dropped with it (std::os::unix::process,
+        // CommandExt::uid); an ordinary user's stay and mean nothing: it opens no file.
+        command.gid(user).uid(user);
     }
     // Let go of at once: the runtime reaps it, should it end while this host lives.
     command.spawn().map(drop)

@@ -9,6 +9,7 @@ use super::{
     EgressError, LinkState, ORDERS_QUEUED_MAX, Order, Surroundings, ca, notice, process, roots,
 };
 use crate::boxes::{self, BoxRecord};
+use crate::people::Looking;
 use crate::store::StoreError;
 use box_api::BoxId;
 use box_api::egress::{
@@ -66,6 +67,7 @@ pub(super) async fn run(
         gone,
         waiting,
         backlog,
+        looked: Looking::default(),
     };
     let mut pause = PAUSE_MIN;
     loop {
@@ -102,11 +104,16 @@ struct Supervisor {
     waiting: HashMap<BoxId, (BoxRecord, BoxSockets)>,
     /// Orders taken out of the queue before their turn.
     backlog: VecDeque<Order>,
+    /// Who looks, as every policy told so far has it.
+    looked: Looking,
 }
 
 impl Supervisor {
     async fn session(&mut self) -> Result<Never, End> {
         let mut link = self.reach().await?;
+        // Before any policy is told, so that whoever comes to look meanwhile is noticed below.
+        let mut looking = self.around.people.looking();
+        self.looked = looking.borrow_and_update().clone();
         let mut resolvers = roots::resolvers(&self.around.settings);
         self.configure(&mut link, &resolvers).await?;
         self.catch_up(&mut link).await?;
@@ -122,6 +129,7 @@ impl Supervisor {
         self.told.send_replace(LinkState::Up { pid, build });
         let mut look = interval(RESOLVERS_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+
         loop {
             if let Some(order) = self.backlog.pop_front() {
                 self.carry_out(&mut link, order).await?;
@@ -133,6 +141,11 @@ impl Supervisor {
                     self.carry_out(&mut link, order).await?;
                 }
                 event = link.event() => notice::take(&self.around, &self.gone, event?).await?,
+                // The sender is the host's, which lives longer.
+                _ = looking.changed() => {
+                    let now = looking.borrow_and_update().clone();
+                    self.tell_who_looks(&mut link, now).await?;
+                }
                 _ = look.tick() => {
                     let now = roots::resolvers(&self.around.settings);
                     if now != resolvers {
@@ -149,8 +162,7 @@ impl Supervisor {
         let socket = self.around.paths.egress_socket();
         match Link::open(&socket, &self.around.build).await {
             Err(LinkError::Connect(_)) => {
-                process::start(&self.around.program, &self.around.paths, self.around.uid)
-                    .map_err(End::Start)?;
+                process::start(&self.around.program, &self.around.paths).map_err(End::Start)?;
                 Ok(Link::open(&socket, &self.around.build).await?)
             }
             other => Ok(other?),
@@ -211,6 +223,25 @@ impl Supervisor {
         Ok(())
     }
 
+    /// Somebody came to look at boxes, or left: from now on their hosts are asked about, or not.
+    async fn tell_who_looks(&mut self, link: &mut Link, now: Looking) -> Result<(), End> {
+        let before = std::mem::replace(&mut self.looked, now);
+        for record in wanted::rows(&self.around).await?.running {
+            let box_id = record.id;
+            if before.at(&box_id) == self.looked.at(&box_id) {
+                continue;
+            }
+            let policy = wanted::of_box(&self.around, &record, &self.looked)
+                .await?
+                .policy;
+            told(
+                link.call(Request::SetPolicy { box_id, policy }).await?,
+                "a policy",
+            );
+        }
+        Ok(())
+    }
+
     /// Sockets that lie in the queue are used before any are opened anew: both cannot listen.
     fn take_sockets_first(&mut self) {
         for _ in 0..ORDERS_QUEUED_MAX {
@@ -260,7 +291,7 @@ impl Supervisor {
         let box_id = record.id;
         let Wanted {
             policy, bindings, ..
-        } = wanted::of_box(&self.around, record).await?;
+        } = wanted::of_box(&self.around, record, &self.looked).await?;
         if policy != held.policy {
             told(
                 link.call(Request::SetPolicy { box_id, policy }).await?,
@@ -310,7 +341,7 @@ impl Supervisor {
             policy,
             bindings,
             map,
-        } = wanted::of_box(&self.around, record).await?;
+        } = wanted::of_box(&self.around, record, &self.looked).await?;
         let listeners = match sockets.transparent {
             Transparent::AllPorts(_) => Listeners::AllPorts,
             Transparent::Two { .. } => Listeners::Two,

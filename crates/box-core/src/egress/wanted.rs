@@ -3,17 +3,17 @@
 use super::Surroundings;
 use crate::boxes::{BoxRecord, rows};
 use crate::credentials;
+use crate::network::{log, rules};
+use crate::people::Looking;
 use crate::policy;
 use crate::store::{Durability, StoreError};
 use box_api::BoxId;
 use box_api::control::BoxState;
+use box_api::egress::policy::Unlisted;
 use box_api::egress::{Binding, HostName, MappedName, Policy};
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
-
-/// Rows of the network log one box can have; the oldest go first.
-const NET_LOG_ROWS_MAX: i64 = 1000;
 
 /// A box as box-egress should know it.
 #[derive(Debug)]
@@ -60,14 +60,17 @@ pub(super) async fn rows(around: &Surroundings) -> Result<Rows, StoreError> {
 pub(super) async fn of_box(
     around: &Surroundings,
     record: &BoxRecord,
+    looked: &Looking,
 ) -> Result<Wanted, StoreError> {
     let id = record.id;
-    let (bindings, map) = around
+    let owner = record.owner;
+    let (bindings, map, rules) = around
         .store
         .read(move |connection| {
             Ok((
                 credentials::bindings(connection, &id)?,
                 names(connection, &id)?,
+                rules::lists(connection, &owner, &id)?,
             ))
         })
         .await?;
@@ -76,7 +79,14 @@ pub(super) async fn of_box(
         around.settings.clone(),
         around.machine.clone(),
     );
-    let policy = tokio::task::spawn_blocking(move || policy::of_box(&record, &settings, &machine));
+    let unlisted = if looked.at(&id) {
+        Unlisted::Ask
+    } else {
+        Unlisted::Refuse
+    };
+    let policy = tokio::task::spawn_blocking(move || {
+        policy::of_box(&record, &settings, &machine, rules, unlisted)
+    });
     // Should the reading of the clients' settings ever panic, the box gets no way out.
     Ok(Wanted {
         policy: policy.await.unwrap_or_else(|_| Policy::nothing()),
@@ -127,58 +137,16 @@ pub(super) async fn keep_name(
         .await
 }
 
-/// A line of a box's network log.
-#[derive(Debug)]
-pub(super) struct NetLine {
-    pub(super) host: String,
-    pub(super) verdict: &'static str,
-    pub(super) rule: String,
-    pub(super) at_ms: i64,
-}
-
-/// Adds a line to a box's network log; the same one again counts up.
+/// Adds to a box's network log.
 pub(super) async fn keep_line(
     around: &Surroundings,
     id: BoxId,
-    line: NetLine,
+    entry: log::Entry,
 ) -> Result<(), StoreError> {
     around
         .store
-        .write(Durability::Grouped, move |transaction| {
-            let again = transaction
-                .prepare_cached(
-                    "UPDATE net_log SET times = times + 1, at_ms = ?5 \
-                     WHERE box_id = ?1 AND host = ?2 AND verdict = ?3 AND rule = ?4",
-                )?
-                .execute((
-                    id.as_str(),
-                    &line.host,
-                    line.verdict,
-                    &line.rule,
-                    line.at_ms,
-                ))?;
-            if again > 0 {
-                return Ok(());
-            }
-            transaction
-                .prepare_cached(
-                    "INSERT INTO net_log (box_id, host, verdict, rule, at_ms, times) \
-                     SELECT id, ?2, ?3, ?4, ?5, 1 FROM boxes WHERE id = ?1",
-                )?
-                .execute((
-                    id.as_str(),
-                    &line.host,
-                    line.verdict,
-                    &line.rule,
-                    line.at_ms,
-                ))?;
-            transaction
-                .prepare_cached(
-                    "DELETE FROM net_log WHERE box_id = ?1 AND id <= \
-                     (SELECT max(id) FROM net_log WHERE box_id = ?1) - ?2",
-                )?
-                .execute((id.as_str(), NET_LOG_ROWS_MAX))
-                .map(drop)
-        })
-        .await
+        .write(Durability::Grouped, move |rows| log::add(rows, &id, &entry))
+        .await?;
+    around.people.log_grew();
+    Ok(())
 }

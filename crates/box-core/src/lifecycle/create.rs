@@ -1,7 +1,11 @@
 //! `create`: image → row → engine → start.
 
 use super::claim::settle;
+use super::marks::mark;
+use super::set::{SettingError, check_settings};
+use super::setup::{ScriptError, check_script};
 use super::start::{StartError, start};
+use super::workspace;
 use crate::boxes::rows::{self, Reserved};
 use crate::boxes::{self, BoxRecord};
 use crate::caller::Caller;
@@ -11,7 +15,8 @@ use crate::store::{Durability, StoreError};
 use box_api::BoxName;
 use box_api::control::{BoxState, Limits, NewBox};
 use box_api::egress::{HostPattern, HostPatternError};
-use box_runtime::{Progress, RuntimeError};
+use box_api::snapshot::SnapshotKind;
+use box_runtime::{Progress, RuntimeError, fault};
 use std::sync::Arc;
 
 /// Entries a person can add to a preset.
@@ -28,6 +33,8 @@ pub enum CreateError {
     TooManyEntries(usize),
     #[error("a box cannot live with less than {0}")]
     TooSmall(&'static str),
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     #[error("could not use an entry of the box's list")]
     Allow(#[from] HostPatternError),
     #[error("could not get the image `{image}` ready")]
@@ -48,6 +55,8 @@ pub enum CreateError {
         #[source]
         source: files::FilesError,
     },
+    #[error(transparent)]
+    Script(#[from] ScriptError),
     #[error(transparent)]
     Start(#[from] StartError),
     #[error(transparent)]
@@ -79,22 +88,32 @@ async fn recipe(
 ) -> Result<BoxRecord, CreateError> {
     check_entries(&asked.allow)?;
     check_limits(&asked.limits)?;
+    check_settings(&**host.runtimes.default(), &asked.settings)?;
     refuse_taken(host, caller, &asked.name).await?;
-    let start_it = asked.start;
-    let record = planned(host, caller, asked, progress).await?;
-    let record = reserve(host, record).await?;
+    check_script(&asked)?;
+    let (start_it, marks) = (asked.start, asked.marks);
+    let record = reserved(host, caller, asked, progress).await?;
+    fault::point("create.reserved");
     if let Err(error) = build(host, &record).await {
         give_up(host, &record).await;
         return Err(error);
     }
+    fault::point("create.built");
+    if marks.pristine && host.settings.pristine.value {
+        // Before anything of its owner: its trees are empty, so that it costs nothing anywhere.
+        mark(host, &record, SnapshotKind::Pristine, progress).await;
+    }
+    fault::point("create.marked");
     settle(host, record.id, BoxState::Stopped, None).await?;
+    fault::point("create.settled");
+    workspace::take_over(host, &record, progress).await;
     if start_it {
         return Ok(start(host, record.id).await?);
     }
     Ok(boxes::get(host, record.id).await?.unwrap_or(record))
 }
 
-fn check_entries(allow: &[String]) -> Result<(), CreateError> {
+pub(super) fn check_entries(allow: &[String]) -> Result<(), CreateError> {
     if allow.len() > ALLOW_ENTRIES_MAX {
         return Err(CreateError::TooManyEntries(allow.len()));
     }
@@ -104,7 +123,15 @@ fn check_entries(allow: &[String]) -> Result<(), CreateError> {
 }
 
 /// Below these a box does not start, or nothing runs in it.
-fn check_limits(limits: &Limits) -> Result<(), CreateError> {
+pub(super) fn check_limits(limits: &Limits) -> Result<(), CreateError> {
+    match too_small(limits) {
+        Some(least) => Err(CreateError::TooSmall(least)),
+        None => Ok(()),
+    }
+}
+
+/// What it would need at least.
+pub(super) fn too_small(limits: &Limits) -> Option<&'static str> {
     let least = [
         (limits.memory_bytes >= 16 << 20, "16 MiB of memory"),
         (limits.pids >= 8, "8 processes"),
@@ -112,14 +139,16 @@ fn check_limits(limits: &Limits) -> Result<(), CreateError> {
         (limits.tmp_bytes >= 1 << 20, "1 MiB of /tmp"),
         (limits.open_files >= 64, "64 open files"),
     ];
-    match least.iter().find(|(enough, _)| !enough) {
-        Some((_, least)) => Err(CreateError::TooSmall(least)),
-        None => Ok(()),
-    }
+    let missing = least.into_iter().find(|(enough, _)| !enough);
+    missing.map(|(_, least)| least)
 }
 
 /// Early, so that nobody waits for an image in vain; the row's own check is the one that counts.
-async fn refuse_taken(host: &Host, caller: &Caller, name: &BoxName) -> Result<(), CreateError> {
+pub(super) async fn refuse_taken(
+    host: &Host,
+    caller: &Caller,
+    name: &BoxName,
+) -> Result<(), CreateError> {
     let (owner, wanted) = (caller.owner, name.clone());
     let taken = host
         .store
@@ -128,6 +157,23 @@ async fn refuse_taken(host: &Host, caller: &Caller, name: &BoxName) -> Result<()
         Err(CreateError::NameTaken(name.clone()))
     } else {
         Ok(())
+    }
+}
+
+/// From the row on its image is in use. One that went between being ready and that is made again.
+async fn reserved(
+    host: &Host,
+    caller: &Caller,
+    asked: NewBox,
+    progress: &dyn Progress,
+) -> Result<BoxRecord, CreateError> {
+    loop {
+        let record = planned(host, caller, asked.clone(), progress).await?;
+        let _stays = host.image_use.begin().await;
+        let images = host.runtimes.default().images();
+        if images.is_ready(&record.image_digest) {
+            return reserve(host, record).await;
+        }
     }
 }
 
@@ -163,6 +209,9 @@ async fn planned(
         id_offset: 0,
         created_at_ms: host.now_ms(),
         problem: None,
+        settings: asked.settings,
+        origin: None,
+        trashed_at_ms: None,
     })
 }
 
@@ -202,7 +251,7 @@ async fn build(host: &Host, record: &BoxRecord) -> Result<(), CreateError> {
 }
 
 /// Takes back what was begun. What cannot be taken back now, `reconcile` will.
-async fn give_up(host: &Host, record: &BoxRecord) {
+pub(super) async fn give_up(host: &Host, record: &BoxRecord) {
     if let Err(error) = super::remove::dismantle(host, record).await {
         tracing::warn!(id = %record.id, %error, "a box that failed to be made is left for later");
     }

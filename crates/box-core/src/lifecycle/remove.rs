@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::store::{Durability, StoreError};
 use box_api::control::BoxState;
 use box_api::{BoxId, BoxName};
-use box_runtime::RuntimeError;
+use box_runtime::{RuntimeError, fault};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,10 +65,12 @@ pub(crate) async fn dismantle(host: &Host, record: &BoxRecord) -> Result<(), Rem
         name: record.name.clone(),
         source,
     };
+    fault::point("remove.claimed");
     // No grace: nothing it could still write will be kept.
     bring_down(host, record, Duration::ZERO)
         .await
         .map_err(engine)?;
+    fault::point("remove.down");
     match host
         .runtime_of(record)
         .map_err(engine)?
@@ -78,7 +80,9 @@ pub(crate) async fn dismantle(host: &Host, record: &BoxRecord) -> Result<(), Rem
         Ok(()) | Err(RuntimeError::NotFound(_)) => {}
         Err(error) => return Err(engine(error)),
     }
+    fault::point("remove.erased");
     files::remove(host, &record.id).await;
+    fault::point("remove.bare");
     let id = record.id;
     host.store
         .write(Durability::Full, move |transaction| {

@@ -4,7 +4,7 @@ use crate::agents;
 use crate::boxes::BoxRecord;
 use crate::host::Host;
 use box_api::control::Profile;
-use box_runtime::{BoxSpec, Mount, PlacedFile};
+use box_runtime::{BoxSpec, Mount, Nesting, PlacedFile};
 use std::path::PathBuf;
 
 /// Where the CA bundle lies in a box; other systems' places are links to it or do without.
@@ -62,6 +62,11 @@ pub fn spec_of(host: &Host, record: &BoxRecord) -> BoxSpec {
         mounts: pack_mounts(host),
         files: placed_files(host, record),
         env: environment(record.profile),
+        nesting: if record.settings.nested {
+            Nesting::Allowed
+        } else {
+            Nesting::Refused
+        },
     }
 }
 

@@ -5,9 +5,10 @@ use super::{FilesError, files, spec_of};
 use crate::boxes::{self, BoxRecord};
 use crate::host::Host;
 use crate::store::StoreError;
+use crate::watch;
 use box_api::control::BoxState;
 use box_api::{BoxId, BoxName};
-use box_runtime::RuntimeError;
+use box_runtime::{RuntimeError, fault};
 use std::sync::Arc;
 
 const WISH: Wish = Wish {
@@ -54,7 +55,7 @@ pub async fn start(host: &Arc<Host>, id: BoxId) -> Result<BoxRecord, StartError>
 async fn recipe(host: &Host, id: BoxId) -> Result<BoxRecord, StartError> {
     let mut record = match claim(host, id, WISH).await? {
         Claim::Taken(record) => record,
-        Claim::Already(record) => return Ok(record),
+        Claim::Already(record) => return wake(host, record).await,
         Claim::Gone => return Err(StartError::Gone),
         Claim::Busy(record) => {
             return Err(StartError::Busy {
@@ -63,14 +64,27 @@ async fn recipe(host: &Host, id: BoxId) -> Result<BoxRecord, StartError> {
             });
         }
     };
+    fault::point("start.claimed");
     if let Err(error) = bring_up(host, &record).await {
         settle(host, id, BoxState::Failed, Some(boxes::reason(&error))).await?;
         return Err(error);
     }
+    watch::begin_run(host, id).await?;
     settle(host, id, BoxState::Running, None).await?;
     record.state = BoxState::Running;
     record.problem = None;
     Ok(record)
+}
+
+/// It runs already; whoever wants it to run does not want it frozen.
+async fn wake(host: &Host, record: BoxRecord) -> Result<BoxRecord, StartError> {
+    match watch::awake(host, &record).await {
+        Ok(_) => Ok(record),
+        Err(source) => Err(StartError::Engine {
+            name: record.name,
+            source,
+        }),
+    }
 }
 
 async fn bring_up(host: &Host, record: &BoxRecord) -> Result<(), StartError> {
@@ -84,11 +98,14 @@ async fn bring_up(host: &Host, record: &BoxRecord) -> Result<(), StartError> {
             name: record.name.clone(),
             source,
         })?;
+    host.touches.stopped(record.id, host.now_ms()).await;
     let runtime = host.runtime_of(record).map_err(engine)?;
     let started = runtime
         .start(&spec_of(host, record))
         .await
         .map_err(engine)?;
+    fault::point("start.started");
     host.egress.admit(record, started.sockets).await;
+    fault::point("start.admitted");
     Ok(())
 }

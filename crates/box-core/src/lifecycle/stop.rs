@@ -6,7 +6,7 @@ use crate::host::Host;
 use crate::store::StoreError;
 use box_api::control::BoxState;
 use box_api::{BoxId, BoxName};
-use box_runtime::RuntimeError;
+use box_runtime::{RuntimeError, fault};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,11 +44,31 @@ pub enum StopError {
 /// [`StopError`]; the box is then `failed` and can be stopped again.
 pub async fn stop(host: &Arc<Host>, id: BoxId, grace: Duration) -> Result<BoxRecord, StopError> {
     let host = Arc::clone(host);
-    let recipe = tokio::spawn(async move { recipe(&host, id, grace).await });
+    let recipe = tokio::spawn(async move { recipe(&host, id, grace, None).await });
     recipe.await.map_err(|_| StopError::Ending)?
 }
 
-async fn recipe(host: &Host, id: BoxId, grace: Duration) -> Result<BoxRecord, StopError> {
+/// As [`stop`], without anybody asking: the box's row says why.
+///
+/// # Errors
+/// As [`stop`].
+pub async fn stop_because(
+    host: &Arc<Host>,
+    id: BoxId,
+    grace: Duration,
+    why: String,
+) -> Result<BoxRecord, StopError> {
+    let host = Arc::clone(host);
+    let recipe = tokio::spawn(async move { recipe(&host, id, grace, Some(why)).await });
+    recipe.await.map_err(|_| StopError::Ending)?
+}
+
+async fn recipe(
+    host: &Host,
+    id: BoxId,
+    grace: Duration,
+    why: Option<String>,
+) -> Result<BoxRecord, StopError> {
     let mut record = match claim(host, id, WISH).await? {
         Claim::Taken(record) => record,
         Claim::Already(record) => return Ok(record),
@@ -60,6 +80,7 @@ async fn recipe(host: &Host, id: BoxId, grace: Duration) -> Result<BoxRecord, St
             });
         }
     };
+    fault::point("stop.claimed");
     if let Err(source) = bring_down(host, &record, grace).await {
         let error = StopError::Engine {
             name: record.name,
@@ -68,10 +89,26 @@ async fn recipe(host: &Host, id: BoxId, grace: Duration) -> Result<BoxRecord, St
         settle(host, id, BoxState::Failed, Some(boxes::reason(&error))).await?;
         return Err(error);
     }
-    settle(host, id, BoxState::Stopped, None).await?;
+    fault::point("stop.down");
+    settle(host, id, BoxState::Stopped, why.clone()).await?;
     record.state = BoxState::Stopped;
-    record.problem = None;
+    record.problem = why;
     Ok(record)
+}
+
+/// Clears away what a box that ended by itself left outside: its engine has that still. The caller
+/// sees to it that nobody starts the box.
+pub(crate) async fn clear_after(host: &Host, record: &BoxRecord) {
+    let Ok(runtime) = host.runtime_of(record) else {
+        return;
+    };
+    match runtime.stop(&record.id, Duration::ZERO).await {
+        Ok(()) | Err(RuntimeError::NotFound(_) | RuntimeError::NotRunning(_)) => {}
+        Err(error) => {
+            let why = boxes::reason(&error);
+            tracing::warn!(id = %record.id, why, "something of a box that ended is left");
+        }
+    }
 }
 
 /// Ends the processes of a box, then its way out.
@@ -85,6 +122,7 @@ pub(crate) async fn bring_down(
         Ok(()) | Err(RuntimeError::NotFound(_) | RuntimeError::NotRunning(_)) => {}
         Err(error) => return Err(error),
     }
+    host.touches.stopped(record.id, host.now_ms()).await;
     if let Err(error) = host.egress.release(record.id).await {
         // It notices by the box's pidfd, and is compared with the rows when it is back.
         tracing::debug!(id = %record.id, %error, "box-egress was not told of the end of a box");

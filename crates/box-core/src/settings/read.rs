@@ -52,6 +52,21 @@ const KEYS: &[(&str, Put)] = &[
     ("limits.open_files", |s, v, from| {
         put(&mut s.limits.open_files, count(v, 64)?, from)
     }),
+    ("snapshot.pristine", |s, v, from| {
+        put(&mut s.pristine, truth(v)?, from)
+    }),
+    ("snapshot.bootstrapped", |s, v, from| {
+        put(&mut s.bootstrapped, truth(v)?, from)
+    }),
+    ("store.size", |s, v, from| {
+        put(&mut s.store_size_bytes, Some(bytes(v, 1 << 30)?), from)
+    }),
+    ("store.reserve", |s, v, from| {
+        put(&mut s.store_reserve_bytes, Some(bytes(v, MIB)?), from)
+    }),
+    ("trash.days", |s, v, from| {
+        put(&mut s.trash_days, count(v, 0)?, from)
+    }),
 ];
 
 pub(super) fn settings(path: &Path, text: &str) -> Result<Settings, SettingsError> {
@@ -122,6 +137,12 @@ fn text(value: &Value) -> Result<&str, String> {
     value
         .as_str()
         .ok_or_else(|| format!("it is {}, not a text", value.type_str()))
+}
+
+fn truth(value: &Value) -> Result<bool, String> {
+    value
+        .as_bool()
+        .ok_or_else(|| format!("it is {}, not `true` or `false`", value.type_str()))
 }
 
 fn list<T>(

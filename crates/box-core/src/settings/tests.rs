@@ -106,3 +106,12 @@ fn a_value_that_cannot_be_is_refused_with_its_key() {
     }
     assert!(matches!(parse("[box\n"), Err(SettingsError::Toml { .. })));
 }
+
+#[test]
+fn the_store_has_a_size_and_keeps_some_space_free() {
+    let settings = parse("[store]\nsize = \"50GiB\"\nreserve = \"2GiB\"\n").unwrap();
+    assert_eq!(settings.store_size_bytes.value, Some(50 << 30));
+    assert_eq!(settings.store_reserve_bytes.value, Some(2 << 30));
+    let (text, _) = refusal("[store]\nsize = \"1MiB\"\n");
+    assert!(text.contains("`store.size`"), "{text}");
+}

@@ -11,6 +11,7 @@ use std::sync::Arc;
 pub const STEPS: &[&str] = &[
     include_str!("schema/0001-boxes.sql"),
     include_str!("schema/0002-threads.sql"),
+    include_str!("schema/0003-undo.sql"),
 ];
 
 /// Takes the steps the database has not taken yet, each in a transaction of its own.
@@ -33,8 +34,24 @@ pub fn upgrade(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreE
 }
 
 fn take(connection: &mut Connection, step: i64, sql: &str) -> rusqlite::Result<()> {
+    // A table that is built anew must not take the rows that refer to it along. Without effect
+    // inside a transaction (https://sqlite.org/pragma.html#pragma_foreign_keys).
+    connection.pragma_update(None, "foreign_keys", "off")?;
+    let taken = take_whole(connection, step, sql);
+    connection.pragma_update(None, "foreign_keys", "on")?;
+    taken
+}
+
+fn take_whole(connection: &mut Connection, step: i64, sql: &str) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(sql)?;
+    let dangling = transaction
+        .prepare("PRAGMA foreign_key_check")?
+        .exists([])?;
+    if dangling {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY);
+        return Err(rusqlite::Error::SqliteFailure(code, None));
+    }
     transaction.pragma_update(None, "user_version", step)?;
     transaction.commit()
 }

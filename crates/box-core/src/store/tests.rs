@@ -228,3 +228,29 @@ async fn a_full_disk_is_told_and_what_was_there_stays() {
     store.write(Durability::Grouped, large(4)).await.unwrap();
     assert_eq!(count(&store).await, 2);
 }
+
+#[test]
+fn boxes_of_the_second_layout_keep_all_that_refers_to_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("box.db");
+    let mut connection = Connection::open(&path).unwrap();
+    prepare(&connection).unwrap();
+    schema::upgrade(&mut connection, &schema::STEPS[..2]).unwrap();
+    let insert = "INSERT INTO boxes VALUES ('aaaaaaaaaaaaaaaa', 'uid:0', 'demo', NULL, 'running', \
+                  'native', 'default', 'sha256:x', 'locked', 'open', '{}', '[]', 2000000000, 1, 1, \
+                  NULL); \
+                  INSERT INTO placeholders VALUES ('aaaaaaaaaaaaaaaa', 'claude', 'default', 'p', 1);";
+    connection.execute_batch(insert).unwrap();
+    schema::upgrade(&mut connection, schema::STEPS).unwrap();
+    let count = |table: &str| -> i64 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        connection.query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!((count("boxes"), count("placeholders")), (1, 1));
+    connection
+        .execute("UPDATE boxes SET state = 'trashed'", [])
+        .unwrap();
+    // And the reference still holds.
+    connection.execute("DELETE FROM boxes", []).unwrap();
+    assert_eq!(count("placeholders"), 0);
+}

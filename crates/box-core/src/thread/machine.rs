@@ -7,6 +7,7 @@ use crate::host::Host;
 use crate::lifecycle::{self, StartError};
 use crate::logs;
 use crate::store::StoreError;
+use crate::watch;
 use async_trait::async_trait;
 use box_api::BoxId;
 use box_api::guest::{Command, ProcessName, WORKSPACE};
@@ -79,10 +80,8 @@ impl Machine for BoxMachine {
     async fn connect(&self) -> Result<OwnedFd, MachineError> {
         let host = self.host()?;
         let record = self.record(&host).await?;
-        let processes = host
-            .runtime_of(&record)?
-            .processes()
-            .ok_or(MachineError::NoProcesses)?;
+        let awake = watch::awake(&host, &record).await?;
+        let processes = awake.processes().ok_or(MachineError::NoProcesses)?;
         Ok(processes.connect(&self.box_id).await?)
     }
 

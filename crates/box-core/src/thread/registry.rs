@@ -10,10 +10,10 @@ use crate::decisions;
 use crate::host::Host;
 use crate::journal::Feed;
 use crate::store::{Store, StoreError};
-use box_api::ThreadId;
+use box_api::{DecisionId, ThreadId};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::sync::{Mutex, OnceCell, mpsc};
 
 /// The running threads. Cheap to clone.
@@ -80,6 +80,15 @@ impl Threads {
             host.threads.handle(host, *thread).await?;
         }
         Ok(unfinished.len())
+    }
+
+    /// A number for a decision that no thread asks.
+    ///
+    /// # Errors
+    /// What the store said.
+    pub(crate) async fn next_decision(&self, store: &Store) -> Result<DecisionId, StoreError> {
+        let counter = self.decisions(store).await?;
+        Ok(DecisionId(counter.fetch_add(1, Ordering::SeqCst) + 1))
     }
 
     async fn decisions(&self, store: &Store) -> Result<Arc<AtomicI64>, StoreError> {

@@ -1,7 +1,6 @@
 //! `run`: agent → account → pack → box → repository → home → thread → prompt.
 
 mod home;
-mod inside;
 mod repo;
 
 pub use repo::RepoError;
@@ -14,14 +13,15 @@ use crate::boxes::{self, BoxRecord, FindError};
 use crate::caller::Caller;
 use crate::credentials::{self, CredentialError, Presence};
 use crate::host::Host;
-use crate::lifecycle::{self, CreateError, StartError};
+use crate::inside::InsideError;
+use crate::lifecycle::{self, CreateError, SetupError, StartError};
 use crate::store::{Durability, StoreError};
-use box_api::control::{NewBox, Run};
+use box_api::control::{Accounts, NewBox, Run};
 use box_api::{BoxName, ThreadId};
 use box_runtime::Progress;
-use inside::InsideError;
 use repo::RepoUrl;
 use std::sync::Arc;
+use tokio::sync::mpsc;
 
 /// Characters after the agent's name in the made-up name of a box, of 32 each.
 const NAME_SUFFIX_CHARS: usize = 4;
@@ -40,6 +40,8 @@ pub enum RunError {
     UnknownAgent(#[from] UnknownAgent),
     #[error("there is no credential for `{agent}`")]
     NoCredential { agent: String, kind: String },
+    #[error("box `{name}` may use no credential, and `{agent}` needs one")]
+    NoneForBox { name: BoxName, agent: String },
     #[error("the credential for `{agent}` is gone from memory")]
     CredentialLost { agent: String, kind: String },
     #[error(transparent)]
@@ -52,6 +54,8 @@ pub enum RunError {
     Create(#[from] CreateError),
     #[error(transparent)]
     Start(#[from] StartError),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     #[error("could not clone `{url}`")]
     Repo {
         url: String,
@@ -81,6 +85,9 @@ impl RunError {
             Self::NoCredential { kind, .. } => Some(format!(
                 "add one with `box credential add {kind}`, or see it work without: `box run demo \"hello\"`"
             )),
+            Self::NoneForBox { name, .. } => Some(format!(
+                "it was imported; `box set {name} credential=default` lets it use yours"
+            )),
             Self::CredentialLost { kind, .. } => Some(format!(
                 "it is kept in memory only: `box credential add {kind}` once more"
             )),
@@ -90,6 +97,7 @@ impl RunError {
             | Self::Find(_)
             | Self::Create(_)
             | Self::Start(_)
+            | Self::Setup(_)
             | Self::Home { .. }
             | Self::Prompt(_)
             | Self::Thread(_)
@@ -171,6 +179,18 @@ async fn check_credential(
     }
 }
 
+/// A box that may use no credential is told so before it is started for nothing.
+fn check_accounts(record: &BoxRecord, asked: &Run) -> Result<(), RunError> {
+    let needs = agents::find(&asked.agent)?.credential.is_some();
+    if needs && record.settings.accounts == Accounts::None {
+        return Err(RunError::NoneForBox {
+            name: record.name.clone(),
+            agent: asked.agent.clone(),
+        });
+    }
+    Ok(())
+}
+
 async fn open_box(
     host: &Arc<Host>,
     caller: &Caller,
@@ -179,7 +199,10 @@ async fn open_box(
 ) -> Result<(BoxRecord, Made), RunError> {
     if let Some(name) = &asked.name {
         match boxes::find(host, caller, name).await {
-            Ok(record) => return Ok((lifecycle::start(host, record.id).await?, Made::Before)),
+            Ok(record) => {
+                check_accounts(&record, asked)?;
+                return Ok((lifecycle::start(host, record.id).await?, Made::Before));
+            }
             Err(FindError::Unknown { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -198,8 +221,16 @@ async fn open_box(
         limits: asked.limits,
         allow: Vec::new(),
         start: true,
+        settings: asked.settings,
+        setup: None,
+        marks: box_api::control::Marks::default(),
     };
     let record = lifecycle::create(host, caller, new, Arc::clone(progress)).await?;
+    // What an image's own set-up prints is for whoever makes a box by itself.
+    let (told, _) = mpsc::channel(1);
+    let setup = lifecycle::setup_of(&record, None);
+    let marks = box_api::control::Marks::default();
+    lifecycle::set_up(host, &record, (setup, marks), Arc::clone(progress), told).await?;
     Ok((record, Made::Now))
 }
 

@@ -134,7 +134,7 @@ async fn a_host_that_comes_back_tells_only_what_is_missing() {
 }
 
 /// The last host's tasks let go of its locks a moment after it is dropped.
-async fn wait_open(rig: &Rig) -> box_core::open::Opened {
+pub(crate) async fn wait_open(rig: &Rig) -> box_core::open::Opened {
     let opened = async {
         loop {
             match rig.open() {
@@ -216,6 +216,7 @@ async fn box_egress_is_started_and_started_again_when_it_dies() {
         arguments: ["--exact", "fake_egress::as_a_process"]
             .map(Into::into)
             .to_vec(),
+        user: None,
     };
     let (host, _gone) = rig.open().unwrap().with_egress(program);
     let first = Kill(up(&host, 0).await);

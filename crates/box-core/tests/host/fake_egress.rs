@@ -227,19 +227,7 @@ fn answer(told: &mut Told, request: Request, secret: Vec<u8>, descriptors: usize
             ("remove_credential", Answer::Done)
         }
         Request::ListCredentials => ("list_credentials", credentials(told)),
-        Request::Bind { box_id, binding } => match told.boxes.get_mut(&box_id) {
-            Some((_, bindings, _)) => {
-                bindings.retain(|other| other.placeholder != binding.placeholder);
-                bindings.push(binding);
-                ("bind", Answer::Done)
-            }
-            None => (
-                "bind",
-                Answer::Refused {
-                    why: "no such box".to_owned(),
-                },
-            ),
-        },
+        Request::Bind { box_id, binding } => ("bind", bound(told, &box_id, binding)),
         Request::Unbind {
             box_id,
             placeholder,
@@ -248,6 +236,10 @@ fn answer(told: &mut Told, request: Request, secret: Vec<u8>, descriptors: usize
                 bindings.retain(|binding| binding.placeholder != placeholder);
             }
             ("unbind", Answer::Done)
+        }
+        Request::AllowOnce { box_id, .. } => {
+            assert!(told.boxes.contains_key(&box_id));
+            ("allow_once", Answer::Done)
         }
         Request::Status => ("status", status(told)),
         Request::Check { .. } | Request::Map { .. } | Request::Shutdown => (
@@ -259,6 +251,17 @@ fn answer(told: &mut Told, request: Request, secret: Vec<u8>, descriptors: usize
     };
     told.asked.push(name);
     answer
+}
+
+fn bound(told: &mut Told, box_id: &BoxId, binding: Binding) -> Answer {
+    let Some((_, bindings, _)) = told.boxes.get_mut(box_id) else {
+        return Answer::Refused {
+            why: "no such box".to_owned(),
+        };
+    };
+    bindings.retain(|other| other.placeholder != binding.placeholder);
+    bindings.push(binding);
+    Answer::Done
 }
 
 fn welcome(told: &Told) -> Answer {

@@ -1,15 +1,23 @@
 //! An engine without boxes: keeps what it was told, refuses what an engine refuses, and can be held
 //! at any step.
 
+#[path = "fake_runtime/limits.rs"]
+mod limits;
+#[path = "fake_runtime/undo.rs"]
+mod undo;
+
 use async_trait::async_trait;
 use box_api::BoxId;
 use box_api::control::ImageInfo;
+use box_api::snapshot::SnapshotInfo;
 use box_runtime::{
-    BoxSockets, BoxSpec, DEFAULT_IMAGE, ExecSpec, Execution, Images, Observed, Processes, Progress,
-    RunningProcess, Runtime, RuntimeError, Sockets, Started, Transparent,
+    BoxSockets, BoxSpec, DEFAULT_IMAGE, Disk, Ended, ExecSpec, Execution, Freezer, Images, Limiter,
+    Observed, Processes, Progress, Prune, RunningProcess, Runtime, RuntimeError, Snapshots,
+    Sockets, Started, Transparent, Unused, Usage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, Notify, watch};
@@ -21,6 +29,9 @@ pub(crate) enum Step {
     Start,
     Stop,
     Remove,
+    Take,
+    Restore,
+    Clone,
 }
 
 /// Whether a held step has had its effect.
@@ -34,6 +45,26 @@ pub(crate) enum Hold {
 struct Machine {
     spec: BoxSpec,
     running: bool,
+    frozen: bool,
+    usage: Usage,
+    ended: Option<Ended>,
+    /// What stands for the box's files.
+    files: String,
+    snapshots: Vec<(SnapshotInfo, String)>,
+}
+
+impl Machine {
+    fn new(spec: BoxSpec) -> Self {
+        Self {
+            spec,
+            running: false,
+            frozen: false,
+            usage: Usage::default(),
+            ended: None,
+            files: String::new(),
+            snapshots: Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -114,13 +145,10 @@ impl FakeRuntime {
 
     /// A box no host knows of.
     pub(crate) async fn plant(&self, spec: BoxSpec) {
-        self.world.lock().await.machines.insert(
-            spec.id,
-            Machine {
-                spec,
-                running: true,
-            },
-        );
+        let mut machine = Machine::new(spec);
+        machine.running = true;
+        let id = machine.spec.id;
+        self.world.lock().await.machines.insert(id, machine);
     }
 
     /// A box's files are lost.
@@ -205,13 +233,7 @@ impl Runtime for FakeRuntime {
                 .values()
                 .any(|m| m.spec.id_offset == spec.id_offset);
             assert!(!shared, "two boxes share an id range");
-            world.machines.insert(
-                spec.id,
-                Machine {
-                    spec: spec.clone(),
-                    running: false,
-                },
-            );
+            world.machines.insert(spec.id, Machine::new(spec.clone()));
         }
         self.step(Step::Create, Hold::After).await
     }
@@ -247,6 +269,7 @@ impl Runtime for FakeRuntime {
                 );
             }
             machine.spec = spec.clone();
+            machine.ended = None;
             std::mem::replace(&mut machine.running, true)
         };
         self.step(Step::Start, Hold::After).await?;
@@ -258,13 +281,12 @@ impl Runtime for FakeRuntime {
 
     async fn stop(&self, id: &BoxId, _grace: Duration) -> Result<(), RuntimeError> {
         self.step(Step::Stop, Hold::Before).await?;
-        self.world
-            .lock()
-            .await
-            .machines
-            .get_mut(id)
-            .ok_or(RuntimeError::NotFound(*id))?
-            .running = false;
+        {
+            let mut world = self.world.lock().await;
+            let machine = world.machines.get_mut(id);
+            let machine = machine.ok_or(RuntimeError::NotFound(*id))?;
+            (machine.running, machine.frozen) = (false, false);
+        }
         self.step(Step::Stop, Hold::After).await
     }
 
@@ -323,6 +345,22 @@ impl Runtime for FakeRuntime {
     fn sockets(&self) -> Option<&dyn Sockets> {
         Some(self)
     }
+
+    fn snapshots(&self) -> Option<&dyn Snapshots> {
+        Some(self)
+    }
+
+    fn freezer(&self) -> Option<&dyn Freezer> {
+        Some(self)
+    }
+
+    fn limiter(&self) -> Option<&dyn Limiter> {
+        Some(self)
+    }
+
+    fn disk(&self) -> Option<&dyn Disk> {
+        Some(self)
+    }
 }
 
 #[async_trait]
@@ -355,6 +393,54 @@ impl Images for FakeRuntime {
             "an image that is not there is removed"
         );
         Ok(())
+    }
+
+    fn is_ready(&self, _digest: &str) -> bool {
+        true
+    }
+
+    fn canonical(&self, image: &str) -> Result<String, RuntimeError> {
+        Ok(image.to_owned())
+    }
+
+    async fn refresh(
+        &self,
+        image: &str,
+        progress: &dyn Progress,
+    ) -> Result<ImageInfo, RuntimeError> {
+        self.prepare(image, progress).await
+    }
+
+    async fn adopt(
+        &self,
+        archive: &Path,
+        name: &str,
+        _progress: &dyn Progress,
+    ) -> Result<ImageInfo, RuntimeError> {
+        let made = ImageInfo {
+            image: format!("built:{name}"),
+            digest: archive.display().to_string(),
+            bytes: 1,
+            created_at_ms: 1,
+        };
+        self.world.lock().await.images.push(made.clone());
+        Ok(made)
+    }
+
+    async fn prune(&self, used: Vec<String>, how: Prune) -> Result<Unused, RuntimeError> {
+        let mut world = self.world.lock().await;
+        let (kept, images): (Vec<_>, Vec<_>) = world
+            .images
+            .clone()
+            .into_iter()
+            .partition(|image| used.contains(&image.digest));
+        if how == Prune::Remove {
+            world.images = kept;
+        }
+        Ok(Unused {
+            images,
+            downloads_bytes: 0,
+        })
     }
 }
 

@@ -8,10 +8,15 @@
 mod create;
 mod credentials;
 mod egress;
+mod expose;
 mod fake_egress;
 #[expect(dead_code, reason = "the tests of box-server use the rest")]
 mod fake_runtime;
+mod images;
+mod network;
 mod opening;
 mod reconcile;
 mod rig;
 mod run;
+mod undo;
+mod watch;

@@ -22,6 +22,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) struct Rig {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) runtime: FakeRuntime,
+    /// What every host of this deployment takes the time from.
+    pub(crate) clock: ManualClock,
 }
 
 impl Rig {
@@ -29,6 +31,7 @@ impl Rig {
         Self {
             folder: tempfile::tempdir().unwrap(),
             runtime: FakeRuntime::default(),
+            clock: ManualClock::at(1_790_000_000_000),
         }
     }
 
@@ -40,7 +43,7 @@ impl Rig {
         let opening = Opening {
             paths: self.paths(),
             machine: Machine::at(Path::new("/nonexistent"), &|_| None),
-            clock: Arc::new(ManualClock::at(1_790_000_000_000)),
+            clock: Arc::new(self.clock.clone()),
             random: Arc::new(SystemRandom),
             build: "test".to_owned(),
             uid: uid(),
@@ -97,6 +100,9 @@ pub(crate) fn new_box(text: &str) -> NewBox {
         limits: Limits::default(),
         allow: Vec::new(),
         start: true,
+        settings: box_api::control::BoxSettings::default(),
+        setup: None,
+        marks: box_api::control::Marks::default(),
     }
 }
 
@@ -109,5 +115,6 @@ pub(crate) fn no_program() -> Program {
     Program {
         program: "/bin/false".into(),
         arguments: Vec::new(),
+        user: None,
     }
 }

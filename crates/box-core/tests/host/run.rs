@@ -139,6 +139,7 @@ fn asked(agent: &str) -> Run {
         profile: Profile::Locked,
         net: NetPreset::Balanced,
         limits: Limits::default(),
+        settings: box_api::control::BoxSettings::default(),
     }
 }
 

@@ -2,13 +2,14 @@
 
 use super::Keeper;
 use crate::context::Counters;
+use crate::grants::Grants;
 use crate::listen::Mail;
 use crate::policy::Settings;
 use box_api::BoxId;
 use box_api::egress::policy::ENTRIES_MAX;
-use box_api::egress::{Answer, Policy};
+use box_api::egress::{Answer, HostName, Policy};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -22,6 +23,7 @@ pub(super) struct Held {
     pub(super) generation: u64,
     pub(super) settings: watch::Sender<Settings>,
     pub(super) counters: Arc<Counters>,
+    pub(super) grants: Arc<Grants>,
     pub(super) mail: mpsc::Sender<Mail>,
     pub(super) task: JoinHandle<()>,
 }
@@ -38,6 +40,16 @@ impl Keeper {
         self.held(box_id)?
             .settings
             .send_modify(|settings| settings.policy = policy);
+        Ok(Answer::Done)
+    }
+
+    pub(super) fn allow_once(
+        &self,
+        box_id: &BoxId,
+        host: HostName,
+        port: u16,
+    ) -> Result<Answer, String> {
+        self.held(box_id)?.grants.give(host, port, Instant::now());
         Ok(Answer::Done)
     }
 

@@ -4,10 +4,11 @@ use super::Keeper;
 use super::boxes::{Held, check_policy};
 use super::credentials::check_binding;
 use crate::context::{BoxContext, Counters, Views};
+use crate::grants::Grants;
 use crate::listen::{BoxListeners, BoxTask, Gone, mailbox};
 use crate::policy::Settings;
 use crate::socket::watched;
-use box_api::egress::{Answer, BINDINGS_MAX, Registration};
+use box_api::egress::{Answer, BINDINGS_MAX, Listeners, Registration};
 use rustix::net::{SocketType, sockopt};
 use std::io;
 use std::net::{TcpListener as StdTcpListener, UdpSocket as StdUdpSocket};
@@ -30,12 +31,7 @@ impl Keeper {
             map,
             listeners,
         } = registration;
-        let (wanted, brought) = (listeners.descriptors(), descriptors.len());
-        if brought != wanted {
-            return Err(format!(
-                "a box with these listeners brings {wanted} descriptors, not {brought}"
-            ));
-        }
+        check_descriptors(listeners, descriptors.len())?;
         check_policy(&policy)?;
         if bindings.len() > BINDINGS_MAX {
             return Err(format!(
@@ -59,11 +55,13 @@ impl Keeper {
         });
         let (settings, settings_seen) = watch::channel(Settings { policy, bindings });
         let counters = Arc::new(Counters::default());
+        let grants = Arc::new(Grants::default());
         let views = Views {
             settings: settings_seen,
             holdings: self.holdings.subscribe(),
             events: self.events.clone(),
             counters: Arc::clone(&counters),
+            grants: Arc::clone(&grants),
             room: Arc::clone(&self.room),
         };
         let (mail, mailbox) = mailbox();
@@ -87,12 +85,23 @@ impl Keeper {
                 generation,
                 settings,
                 counters,
+                grants,
                 mail,
                 task,
             },
         );
         Ok(Answer::Done)
     }
+}
+
+fn check_descriptors(listeners: Listeners, brought: usize) -> Result<(), String> {
+    let wanted = listeners.descriptors();
+    if brought == wanted {
+        return Ok(());
+    }
+    Err(format!(
+        "a box with these listeners brings {wanted} descriptors, not {brought}"
+    ))
 }
 
 /// Makes of descriptors what they are said to be, after asking the kernel whether they are.

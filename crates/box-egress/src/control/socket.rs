@@ -20,8 +20,6 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::sleep;
 use zeroize::Zeroizing;
 
-/// Who may give orders, beside the uid the host runs as.
-const ROOT: u32 = 0;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) struct ControlListener {
@@ -58,7 +56,8 @@ impl ControlListener {
                 },
             };
             let uid = sockopt::socket_peercred(&peer).map(|peer| peer.uid.as_raw());
-            if uid.is_ok_and(|uid| uid == ROOT || uid == self.host_uid) {
+            // Root alone is not enough: in an ordinary user's namespace uid 0 is root of its boxes.
+            if uid.is_ok_and(|uid| uid == self.host_uid) {
                 return Ok(Packets(watched(
                     peer,
                     Interest::READABLE | Interest::WRITABLE,

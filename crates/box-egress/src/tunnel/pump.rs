@@ -3,6 +3,7 @@
 
 use super::splice::Spliced;
 use crate::limits::TUNNEL_IDLE;
+use crate::tally::Tally;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::Interest;
@@ -15,17 +16,21 @@ const SPLICE_AFTER_BYTES: u64 = 256 << 10;
 
 /// Copies until both sides have said all they had to say. One side's end is passed on and the
 /// other direction goes on (half-close, catalogue D18).
-pub(crate) async fn pump(client: &TcpStream, host: &TcpStream) -> io::Result<()> {
+pub(crate) async fn pump(client: &TcpStream, host: &TcpStream, tally: &Tally) -> io::Result<()> {
     let moved = AtomicU64::new(0);
     let up = Direction {
         from: client,
         to: host,
         moved: &moved,
+        tally,
+        count: Tally::sent,
     };
     let down = Direction {
         from: host,
         to: client,
         moved: &moved,
+        tally,
+        count: Tally::received,
     };
     tokio::try_join!(up.run(), down.run())?;
     Ok(())
@@ -36,6 +41,9 @@ struct Direction<'a> {
     to: &'a TcpStream,
     /// Bytes of both directions: neither is idle while the other one moves.
     moved: &'a AtomicU64,
+    tally: &'a Tally,
+    /// Which of the two counts this direction adds to.
+    count: fn(&Tally, u64),
 }
 
 impl Direction<'_> {
@@ -134,6 +142,7 @@ impl Direction<'_> {
 
     fn note(&self, bytes: u64) {
         self.moved.fetch_add(bytes, Ordering::Relaxed);
+        (self.count)(self.tally, bytes);
     }
 
     fn pass_on_the_end(&self) -> io::Result<()> {

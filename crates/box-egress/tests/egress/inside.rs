@@ -101,6 +101,23 @@ impl Inside {
         F: FnOnce(Client) -> Doing + Send + 'static,
         Doing: Future<Output = T>,
     {
+        let heard = self.begin(doing);
+        Self::outcome(&heard)
+    }
+
+    /// What came of [`Inside::begin`].
+    pub(crate) fn outcome<T>(heard: &mpsc::Receiver<Option<T>>) -> T {
+        let outcome = heard.recv_timeout(2 * DEADLINE).unwrap();
+        outcome.expect("the program in the box took too long")
+    }
+
+    /// Begins something as a program of the box; one thing at a time.
+    pub(crate) fn begin<T, F, Doing>(&self, doing: F) -> mpsc::Receiver<Option<T>>
+    where
+        T: Send + 'static,
+        F: FnOnce(Client) -> Doing + Send + 'static,
+        Doing: Future<Output = T>,
+    {
         let (say, heard) = mpsc::sync_channel(1);
         let job: Job = Box::new(move |runtime, client| {
             let outcome = runtime
@@ -109,9 +126,6 @@ impl Inside {
         });
         self.jobs.as_ref().unwrap().send(job).unwrap();
         heard
-            .recv_timeout(2 * DEADLINE)
-            .unwrap()
-            .expect("the program in the box took too long")
     }
 }
 

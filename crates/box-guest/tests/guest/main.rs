@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod dial;
 mod durable;
 mod exec;
 mod hidden;

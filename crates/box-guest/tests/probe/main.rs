@@ -63,6 +63,7 @@ fn what_needs_privilege_is_refused_to_nobody_and_allowed_to_root() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().to_str().unwrap();
     let node = format!("{folder}/node");
+    let opaque = ["setxattr", folder, "trusted.overlay.opaque", "y"];
     let inner = format!("{folder}/inner");
     for (words, errno) in [
         (&["open", "/etc/shadow"][..], "EACCES"),
@@ -82,6 +83,19 @@ fn what_needs_privilege_is_refused_to_nobody_and_allowed_to_root() {
         (&["setuid", "0"], "EPERM"),
         (&["setgid", "0"], "EPERM"),
         (&["setgroups", "0"], "EPERM"),
+        (&["chroot", "/"], "EPERM"),
+        (&["chown", folder, "70000", "70000"], "EPERM"),
+        (&opaque, "EPERM"),
+        (&["remount-writable", "/proc"], "EPERM"),
+        (&["mount-setattr", "/proc"], "EPERM"),
+        (&["pagemap"], "EPERM"),
+        (&["nice", "-5"], "EACCES"),
+        (&["realtime"], "EPERM"),
+        (&["io-realtime"], "EPERM"),
+        (&["interface-flags"], "EPERM"),
+        (&["socket-option", "mark"], "EPERM"),
+        (&["socket-option", "transparent"], "EPERM"),
+        (&["adjtimex"], "EPERM"),
     ] {
         assert_eq!(as_nobody(words), format!("refused {errno}"), "{words:?}");
         assert_eq!(as_root(words), "ok", "{words:?}");
@@ -187,6 +201,19 @@ fn limits_are_reached_and_told_with_how_much() {
         (told(&line).as_str(), &line["detail"]),
         ("refused EFBIG", &Value::from("3 MiB"))
     );
+    let line = limited("--nproc=10", &["threads-until-fail", "50"]);
+    assert_eq!(
+        (told(&line).as_str(), &line["detail"]),
+        ("refused EAGAIN", &Value::from("9 threads"))
+    );
+    let line = limited("--nproc=10", &["fork-bomb", "3000"]);
+    assert_eq!(told(&line), "refused EAGAIN");
+    let line = limited("--nproc=10", &["files-of-many", "50", "7", "100"]);
+    assert_eq!(line["detail"], Value::from("count=63 processes=9"));
+    for kind in ["memfd", "shared"] {
+        let line = limited("--as=100000000", &["memory-until-fail", "500", kind]);
+        assert_eq!(told(&line), "refused ENOMEM", "{kind}");
+    }
     // The controls: below the limit nothing is refused.
     assert_eq!(
         told(&limited("--nproc=10", &["fork-until-fail", "5"])),
@@ -226,6 +253,63 @@ fn the_network_is_what_the_namespace_has() {
     );
     assert_eq!(nothing(&["socket", "inet", "stream", "0"]), "ok");
     assert!(nothing(&["resolve", "blocked.example"]).starts_with("refused"));
+}
+
+#[test]
+fn limits_are_raised_by_nobody_and_lowered_by_everybody() {
+    let limited = |before: &[&str], words: &[&str]| {
+        told(&probe(
+            &[&["prlimit", "--nofile=100", "--nproc=1000"], before].concat(),
+            words,
+        ))
+    };
+    assert_eq!(
+        limited(&NOBODY, &["limit", "nofile", "raise"]),
+        "refused EPERM"
+    );
+    assert_eq!(limited(&NOBODY, &["limit", "nofile", "lower"]), "ok");
+}
+
+#[test]
+fn memory_shared_by_key_is_found_where_it_was_made() {
+    let script = format!("{PROBE} shm-make 77 && {PROBE} shm-find 77 && {PROBE} shm-remove 77");
+    let all = [&APART[..], &["sh", "-c", &script]].concat();
+    let output = command(all[0]).args(&all[1..]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let results: Vec<String> = said
+        .lines()
+        .map(|line| told(&serde_json::from_str(line).unwrap()))
+        .collect();
+    assert_eq!(results, ["ok", "ok", "ok"], "{said}");
+    assert_eq!(as_root(&["shm-find", "77"]), "refused ENOENT");
+}
+
+#[test]
+fn sockets_without_a_file_are_found_by_name_and_answer() {
+    use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::net::{SocketAddr, UnixListener};
+    let name = format!("box-probe-test-{}", std::process::id());
+    let at = format!("@{name}");
+    assert_eq!(
+        told(&probe(&[], &["unix-connect", &at])),
+        "refused ECONNREFUSED"
+    );
+    let address = SocketAddr::from_abstract_name(&name).unwrap();
+    let listener = UnixListener::bind_addr(&address).unwrap();
+    assert_eq!(told(&probe(&[], &["unix-connect", &at])), "ok");
+    assert_eq!(as_root(&["unix-connect", &at]), "refused ECONNREFUSED");
+    let echo = std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        // The first came from the call before.
+        drop(listener.accept().unwrap());
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut said = [0; 3];
+        stream.read_exact(&mut said).unwrap();
+        stream.write_all(&said).unwrap();
+    });
+    let line = probe(&[], &["unix-say", &at, "61ff62", "5000"]);
+    assert_eq!(line["detail"], Value::from("back=61ff62"));
+    echo.join().unwrap();
 }
 
 #[test]

@@ -1,20 +1,27 @@
 //! cgroup v1: one cgroup a box in each of the controllers we use, at `/box/<id>`.
 
-use super::{make_folder, remove_folder, set};
+use super::{Motion, keyed, make_folder, number, read, remove_folder, set};
 use crate::step::{Step as _, StepError};
 use box_api::BoxId;
 use box_api::control::Limits;
+use box_runtime::Usage;
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// A box without one of these would not be limited.
 const NEEDED: [&str; 3] = ["pids", "memory", "cpu"];
-/// Wanted for pausing a box; not every machine has it.
-const WANTED: &str = "freezer";
+/// Wanted for freezing a box and for telling what it uses; not every machine has them.
+const WANTED: [&str; 2] = ["freezer", "cpuacct"];
 /// Our part of each hierarchy, beside what systemd or Docker have there.
 const OURS: &str = "box";
 const CPU_PERIOD_MICROS: u64 = 100_000;
+const FREEZER: &str = "freezer";
+/// The freezer's one file, and what is written to it.
+const STATE: &str = "freezer.state";
+const FROZEN: &str = "FROZEN";
+const THAWED: &str = "THAWED";
 
 /// The folders `…/box` of the controllers.
 #[derive(Debug)]
@@ -40,8 +47,18 @@ impl Hierarchies {
             Some(Controller { name, folder })
         };
         let mut controllers = NEEDED.into_iter().map(usable).collect::<Option<Vec<_>>>()?;
-        controllers.extend(usable(WANTED));
+        // Mounted together, as systemd has them, two controllers share their folders.
+        for wanted in WANTED.into_iter().filter_map(usable) {
+            controllers.push(wanted);
+        }
         Some(Self(controllers))
+    }
+
+    /// The box's folder of a controller; `NOENT` where there is none.
+    fn folder(&self, name: &str, id: &BoxId) -> io::Result<PathBuf> {
+        let controller = self.0.iter().find(|controller| controller.name == name);
+        let controller = controller.ok_or(Errno::NOENT)?;
+        Ok(controller.folder.join(id.as_str()))
     }
 
     pub(super) fn make(&self, id: &BoxId, limits: &Limits) -> Result<Vec<File>, StepError> {
@@ -49,6 +66,9 @@ impl Hierarchies {
             let folder = controller.folder.join(id.as_str());
             make_folder(&folder)?;
             limit(controller.name, &folder, limits)?;
+            if controller.name == FREEZER {
+                set(&folder, STATE, THAWED)?;
+            }
             File::options().write(true).open(folder.join("tasks"))
         };
         self.0
@@ -57,6 +77,60 @@ impl Hierarchies {
                 make(controller).step_with(|| format!("make the box's {} cgroup", controller.name))
             })
             .collect()
+    }
+
+    pub(super) fn set(&self, id: &BoxId, limits: &Limits) -> Result<(), StepError> {
+        self.0.iter().try_for_each(|controller| {
+            limit(
+                controller.name,
+                &controller.folder.join(id.as_str()),
+                limits,
+            )
+            .step_with(|| format!("change the box's {} limit", controller.name))
+        })
+    }
+
+    pub(super) fn freezes(&self) -> bool {
+        self.0.iter().any(|controller| controller.name == FREEZER)
+    }
+
+    pub(super) fn put(&self, id: &BoxId, motion: Motion) -> Result<(), StepError> {
+        let state = match motion {
+            Motion::Frozen => FROZEN,
+            Motion::Thawed => THAWED,
+        };
+        let put = self
+            .folder(FREEZER, id)
+            .and_then(|folder| set(&folder, STATE, state));
+        put.step("freeze or thaw the box")
+    }
+
+    /// Reading the state is what makes the kernel look whether all have stopped
+    /// (Documentation/admin-guide/cgroup-v1/freezer-subsystem.rst).
+    pub(super) fn motion(&self, id: &BoxId) -> io::Result<Motion> {
+        let state = read(&self.folder(FREEZER, id)?, STATE)?;
+        Ok(if state.trim() == FROZEN {
+            Motion::Frozen
+        } else {
+            Motion::Thawed
+        })
+    }
+
+    pub(super) fn usage(&self, id: &BoxId) -> io::Result<Usage> {
+        let (memory, pids) = (self.folder("memory", id)?, self.folder("pids", id)?);
+        let used = number(&memory, "memory.usage_in_bytes")?;
+        let cache = keyed(&read(&memory, "memory.stat")?, "total_inactive_file");
+        let cpu_ns = self
+            .folder("cpuacct", id)
+            .and_then(|folder| number(&folder, "cpuacct.usage"));
+        Ok(Usage {
+            cpu_us: cpu_ns.unwrap_or(0) / 1000,
+            memory_bytes: used.saturating_sub(cache),
+            processes: u32::try_from(number(&pids, "pids.current")?).unwrap_or(u32::MAX),
+            frozen: self.motion(id).is_ok_and(|motion| motion == Motion::Frozen),
+            out_of_memory: keyed(&read(&memory, "memory.oom_control")?, "oom_kill"),
+            out_of_processes: keyed(&read(&pids, "pids.events")?, "max"),
+        })
     }
 
     pub(super) fn remove(&self, id: &BoxId) -> Result<(), StepError> {

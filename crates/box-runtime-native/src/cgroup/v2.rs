@@ -6,10 +6,11 @@
 //!   <box id>/             the box
 //! ```
 
-use super::{make_folder, remove_folder, set};
+use super::{Motion, keyed, make_folder, number, read, remove_folder, set};
 use crate::step::{Step as _, StepError};
 use box_api::BoxId;
 use box_api::control::Limits;
+use box_runtime::Usage;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -22,6 +23,7 @@ const MAGIC: u64 = 0x6367_7270;
 const SUPERVISOR: &str = "supervisor";
 const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
 const CPU_PERIOD_MICROS: u64 = 100_000;
+const FREEZE: &str = "cgroup.freeze";
 
 /// The delegated cgroup.
 #[derive(Debug)]
@@ -51,10 +53,47 @@ impl Subtree {
         let make = || -> io::Result<OwnedFd> {
             make_folder(&folder)?;
             limit(&folder, limits)?;
+            set(&folder, FREEZE, "0")?;
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             Ok(rustix::fs::open(&folder, flags, Mode::empty())?)
         };
         make().step("make the box's cgroup")
+    }
+
+    pub(super) fn set(&self, id: &BoxId, limits: &Limits) -> Result<(), StepError> {
+        limit(&self.0.join(id.as_str()), limits).step("change the box's limits")
+    }
+
+    pub(super) fn put(&self, id: &BoxId, motion: Motion) -> Result<(), StepError> {
+        let value = match motion {
+            Motion::Frozen => "1",
+            Motion::Thawed => "0",
+        };
+        set(&self.0.join(id.as_str()), FREEZE, value).step("freeze or thaw the box")
+    }
+
+    /// `cgroup.freeze` says what is wished, `frozen` of `cgroup.events` what is.
+    pub(super) fn motion(&self, id: &BoxId) -> io::Result<Motion> {
+        let events = read(&self.0.join(id.as_str()), "cgroup.events")?;
+        Ok(if keyed(&events, "frozen") == 1 {
+            Motion::Frozen
+        } else {
+            Motion::Thawed
+        })
+    }
+
+    pub(super) fn usage(&self, id: &BoxId) -> io::Result<Usage> {
+        let folder = self.0.join(id.as_str());
+        let used = number(&folder, "memory.current")?;
+        let cache = keyed(&read(&folder, "memory.stat")?, "inactive_file");
+        Ok(Usage {
+            cpu_us: keyed(&read(&folder, "cpu.stat")?, "usage_usec"),
+            memory_bytes: used.saturating_sub(cache),
+            processes: u32::try_from(number(&folder, "pids.current")?).unwrap_or(u32::MAX),
+            frozen: self.motion(id)? == Motion::Frozen,
+            out_of_memory: keyed(&read(&folder, "memory.events")?, "oom_kill"),
+            out_of_processes: keyed(&read(&folder, "pids.events")?, "max"),
+        })
     }
 
     pub(super) fn remove(&self, id: &BoxId) -> Result<(), StepError> {
@@ -105,12 +144,13 @@ fn make_ready(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// No `memory.oom.group`: a program that grows too large dies, the box and its agent live on.
+/// Not as a group out of memory: a program that grows too large dies, the box and its agent live on.
 fn limit(folder: &Path, limits: &Limits) -> io::Result<()> {
     let quota = u64::from(limits.cpu_milli) * CPU_PERIOD_MICROS / 1000;
     set(folder, "pids.max", &limits.pids.to_string())?;
     set(folder, "memory.max", &limits.memory_bytes.to_string())?;
     set(folder, "cpu.max", &format!("{quota} {CPU_PERIOD_MICROS}"))?;
+    set(folder, "memory.oom.group", "0")?;
     match set(folder, "memory.swap.max", "0") {
         // Without swap in the kernel there is no such file.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -4,6 +4,8 @@
 //! the host, so removing its folder cannot reach a bind mount, and killing it takes apt and dpkg
 //! along.
 
+mod rights;
+
 use super::Say;
 use super::apt;
 use super::error::ImageError;
@@ -11,6 +13,7 @@ use super::index::hex_sha256;
 use super::recipe::Recipe;
 use super::reference::{Reference, no_such_suite};
 use super::store::{Made, Making};
+use crate::rootless::Privileges;
 use box_runtime::unpack::{Policy, UnpackError, Unpacked, unpack};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, openat2, statat, unlinkat};
@@ -53,16 +56,17 @@ pub(super) fn make(
         .say
         .line(format!("making image `{}` with mmdebstrap", making.image));
 
-    let mut command = command(&mmdebstrap, recipe, &list);
+    let mut command = command(&mmdebstrap, recipe, &list, making.privileges);
     command.env("TMPDIR", work.path());
     let mut child = command
         .spawn()
         .map_err(ImageError::store("start mmdebstrap"))?;
+    let policy = making.privileges.policy(Policy::IMAGE);
     let Followed {
         unpacked,
         late,
         tail,
-    } = follow(&mut child, root, making.say, BUILD_TIME_MAX)?;
+    } = follow(&mut child, root, (making.say, &policy), BUILD_TIME_MAX)?;
     let status = child
         .wait()
         .map_err(ImageError::store("wait for mmdebstrap"))?;
@@ -93,6 +97,8 @@ pub(super) fn make(
         unpacked,
         source,
         packages,
+        env: Vec::new(),
+        blobs: Vec::new(),
     })
 }
 
@@ -100,8 +106,9 @@ pub(super) fn make(
     clippy::disallowed_methods,
     reason = "the one program the image store starts, by argv"
 )]
-fn command(mmdebstrap: &Path, recipe: &Recipe, sources: &Path) -> Command {
+fn command(mmdebstrap: &Path, recipe: &Recipe, sources: &Path, privileges: Privileges) -> Command {
     let mut command = Command::new("unshare");
+    command.args(rights::namespaces(privileges));
     command.args([
         "--mount",
         "--propagation",
@@ -119,6 +126,7 @@ fn command(mmdebstrap: &Path, recipe: &Recipe, sources: &Path) -> Command {
         "--format=tar",
         "--skip=output/dev",
     ]);
+    command.args(rights::options(privileges));
     // Not a sync per file: the whole image is synced once, before anybody sees it.
     command.arg("--dpkgopt=force-unsafe-io");
     if !recipe.packages.is_empty() {
@@ -144,6 +152,7 @@ fn command(mmdebstrap: &Path, recipe: &Recipe, sources: &Path) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    rights::give(&mut command, privileges);
     command
 }
 
@@ -177,7 +186,7 @@ struct Followed {
 fn follow(
     child: &mut Child,
     root: BorrowedFd<'_>,
-    say: &Say,
+    (say, policy): (&Say, &Policy),
     time_max: Duration,
 ) -> Result<Followed, ImageError> {
     let failed = || ImageError::store::<rustix::io::Errno>("wait for mmdebstrap");
@@ -195,7 +204,7 @@ fn follow(
             }
             late
         });
-        let unpacked = unpack(stdout, root, &Policy::IMAGE);
+        let unpacked = unpack(stdout, root, policy);
         if unpacked.is_err() {
             // It may have failed by itself; then its own words come before this reaches it.
             wait_a_little(pid, Duration::from_secs(2));

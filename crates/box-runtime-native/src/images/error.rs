@@ -1,5 +1,6 @@
 //! Why an image is not there.
 
+use super::oci::credentials::LoginError;
 use box_runtime::RuntimeError;
 use box_runtime::unpack::UnpackError;
 use std::io;
@@ -10,6 +11,24 @@ pub(super) enum ImageError {
     NoSuchImage { image: String, hint: String },
     #[error("image `{image}` is not here")]
     NotHere { image: String },
+    #[error("image `{image}` was not built here")]
+    NotBuilt { image: String },
+    #[error("could not prepare image `{image}`")]
+    Login { image: String, source: LoginError },
+    #[error("could not prepare image `{image}`: the registry `{registry}` does not give it")]
+    Denied {
+        image: String,
+        registry: String,
+        hint: String,
+    },
+    #[error("could not prepare image `{image}`: {why}")]
+    Registry { image: String, why: String },
+    #[error("could not prepare image `{image}`: layer {number}: {source}")]
+    Layer {
+        image: String,
+        number: usize,
+        source: UnpackError,
+    },
     #[error("could not prepare image `{image}`: `mmdebstrap` is not installed")]
     NoMmdebstrap { image: String },
     #[error(
@@ -63,10 +82,22 @@ impl From<ImageError> for RuntimeError {
             hint,
         };
         match error {
-            ImageError::NoSuchImage { hint, .. } => refused(Some(hint)),
+            ImageError::NoSuchImage { hint, .. } | ImageError::Denied { hint, .. } => {
+                refused(Some(hint))
+            }
+            ImageError::Login { source, .. } => Self::Refused {
+                why: source.to_string(),
+                hint: Some("mend it, or take it out of the file and log in again".to_owned()),
+            },
+            ImageError::Registry { image, why } => {
+                Self::engine(format!("prepare image `{image}`"), why)
+            }
             ImageError::NotHere { .. } => {
                 refused(Some("`box image list` shows those that are".to_owned()))
             }
+            ImageError::NotBuilt { .. } => refused(Some(
+                "`box image build <Containerfile> --name <name>` builds one".to_owned(),
+            )),
             ImageError::NoMmdebstrap { .. } => refused(Some(
                 "install it with `apt-get install mmdebstrap`".to_owned(),
             )),
@@ -75,18 +106,24 @@ impl From<ImageError> for RuntimeError {
                     .to_owned(),
             )),
             ImageError::Unfit { hint, .. } => refused(hint),
-            ImageError::Unpack { image, source } => match source {
-                UnpackError::DiskFull { .. } | UnpackError::Write { .. } | UnpackError::Read(_) => {
-                    Self::engine(format!("prepare image `{image}`"), source)
+            ImageError::Unpack { image, source } | ImageError::Layer { image, source, .. } => {
+                match source {
+                    UnpackError::DiskFull { .. }
+                    | UnpackError::Write { .. }
+                    | UnpackError::Read(_) => {
+                        Self::engine(format!("prepare image `{image}`"), source)
+                    }
+                    UnpackError::Compression { with } => refused(Some(format!(
+                        "unpack it first, or use gzip or zstd: `{with}` archives are not read"
+                    ))),
+                    UnpackError::Refused { .. }
+                    | UnpackError::TooManyEntries { .. }
+                    | UnpackError::TooBig { .. }
+                    | UnpackError::Damaged { .. } => {
+                        refused(Some("nothing of it was kept".to_owned()))
+                    }
                 }
-                UnpackError::Compression { with } => refused(Some(format!(
-                    "unpack it first, or use gzip: `{with}` archives are not read"
-                ))),
-                UnpackError::Refused { .. }
-                | UnpackError::TooManyEntries { .. }
-                | UnpackError::TooBig { .. }
-                | UnpackError::Damaged { .. } => refused(Some("nothing of it was kept".to_owned())),
-            },
+            }
             ImageError::Mmdebstrap { image, how, tail } => Self::engine(
                 format!("prepare image `{image}`: `mmdebstrap` failed ({how})"),
                 tail,

@@ -4,9 +4,10 @@
 //! (openat2(2)): a link in it leads where it would lead in the box, never out of the tree.
 
 use super::error::ImageError;
+use crate::rootless::Privileges;
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Uid, fchmod, fchown, mkdirat, openat,
-    openat2, readlinkat, statat, symlinkat, unlinkat,
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, fchmod, fchown, mkdirat, openat, openat2,
+    readlinkat, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use std::fs::File;
@@ -43,8 +44,19 @@ const EMPTY: [(&str, &str); 4] = [
 /// Mounted over as well, but worth having when it is not.
 const CA_BUNDLE: (&str, &str) = ("etc/ssl/certs", "ca-certificates.crt");
 
-pub(super) fn finish(image: &str, root: BorrowedFd<'_>) -> Result<(), ImageError> {
-    let tree = Tree { root };
+/// Where there is one id, apt has nobody else to download as (apt.conf(5)).
+const APT_STAYS_ROOT: (&str, &str, &[u8]) = (
+    "etc/apt/apt.conf.d",
+    "90one-id",
+    b"APT::Sandbox::User \"root\";\n",
+);
+
+pub(super) fn finish(
+    image: &str,
+    root: BorrowedFd<'_>,
+    privileges: Privileges,
+) -> Result<(), ImageError> {
+    let tree = Tree { root, privileges };
     let unfit = |path: &str, error: Errno| {
         ImageError::unfit(image, format!("`/{path}` cannot be made: {error}"))
     };
@@ -67,6 +79,11 @@ pub(super) fn finish(image: &str, root: BorrowedFd<'_>) -> Result<(), ImageError
         tree.write(folder, name, b"")
             .map_err(|error| unfit(name, error))?;
     }
+    if !privileges.has_ranges() {
+        let (folder, name, text) = APT_STAYS_ROOT;
+        tree.write_into(folder, name, text)
+            .map_err(|error| unfit(name, error))?;
+    }
     tree.work_link().map_err(|error| unfit("work", error))?;
     tree.agent().map_err(|error| unfit("etc/passwd", error))
 }
@@ -74,6 +91,7 @@ pub(super) fn finish(image: &str, root: BorrowedFd<'_>) -> Result<(), ImageError
 #[derive(Debug, Clone, Copy)]
 struct Tree<'root> {
     root: BorrowedFd<'root>,
+    privileges: Privileges,
 }
 
 impl Tree<'_> {
@@ -112,10 +130,19 @@ impl Tree<'_> {
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let file = openat(&folder, name, flags, Mode::RUSR | Mode::WUSR)?;
-        fchown(&file, Some(Uid::ROOT), Some(Gid::ROOT))?;
+        let (uid, gid) = self.privileges.on_disk(0);
+        fchown(&file, Some(uid), Some(gid))?;
         fchmod(&file, Mode::from_raw_mode(0o644))?;
         let written = File::from(file).write_all(content);
         written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+
+    /// As [`Self::write`], where the folder is there; else there is nobody to read the file.
+    fn write_into(self, folder: &str, name: &str, content: &[u8]) -> Result<(), Errno> {
+        match self.open(folder, OFlags::RDONLY | OFlags::DIRECTORY) {
+            Err(Errno::NOENT) => Ok(()),
+            opened => opened.and_then(|_| self.write(folder, name, content)),
+        }
     }
 
     /// A file's text; `None` when there is none, or a link that leads nowhere.

@@ -22,6 +22,12 @@ pub(super) struct ImageFile {
     pub(super) bytes: u64,
     /// `name version architecture` of each Debian package, sorted; empty for a root tar.
     pub(super) packages: Vec<String>,
+    /// The image's own variables.
+    #[serde(default)]
+    pub(super) env: Vec<(String, String)>,
+    /// Digests of the layers it was pulled as.
+    #[serde(default)]
+    pub(super) blobs: Vec<String>,
 }
 
 /// `images/refs/<name>.json`.

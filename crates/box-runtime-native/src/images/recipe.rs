@@ -31,7 +31,9 @@ impl Recipe {
                 suite: suite.clone(),
                 ..Self::embedded(DEBIAN)
             }),
-            Reference::File(_) | Reference::Digest(_) => None,
+            Reference::File(_) | Reference::Oci(_) | Reference::Built(_) | Reference::Digest(_) => {
+                None
+            }
         }
     }
 

@@ -1,10 +1,12 @@
-//! `file:<tar>`: an image from a root file system somebody packed.
+//! `file:<archive>`: an image from a root file system somebody packed, or from an archive of layers.
+//! Which of both it is, its content tells.
 
+use super::archive;
 use super::error::ImageError;
 use super::index::hex;
 use super::store::{Made, Making};
-use box_runtime::unpack::{Policy, unpack};
-use rustix::fs::{AtFlags, OFlags, statat};
+use box_runtime::unpack::{Policy, Staging, unpack};
+use rustix::fs::{AtFlags, Dir, OFlags, renameat, statat};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, Read};
@@ -30,11 +32,11 @@ pub(super) fn make(
         hash: Sha256::new(),
     };
     let image = || making.image.to_owned();
-    let unpacked =
-        unpack(&mut hashed, root, &Policy::IMAGE).map_err(|source| ImageError::Unpack {
-            image: image(),
-            source,
-        })?;
+    let policy = making.privileges.policy(Policy::IMAGE);
+    let unpacked = unpack(&mut hashed, root, &policy).map_err(|source| ImageError::Unpack {
+        image: image(),
+        source,
+    })?;
     io::copy(&mut hashed, &mut io::sink()).map_err(ImageError::store("read the root tar"))?;
     if before != stamp(making.image, path)? {
         return Err(ImageError::unfit(
@@ -42,12 +44,18 @@ pub(super) fn make(
             "the file changed while it was read",
         ));
     }
+    if is_archive(root) {
+        let apart = set_apart(making, root)?;
+        return archive::make(making, apart.folder(), root);
+    }
     check(making.image, root)?;
     let source = format!("root tar {}", hex(&hashed.hash.finalize()));
     Ok(Made {
         unpacked,
         source,
         packages: Vec::new(),
+        env: Vec::new(),
+        blobs: Vec::new(),
     })
 }
 
@@ -81,23 +89,47 @@ fn open(image: &str, path: &Path) -> Result<(File, String), ImageError> {
 
 /// Whether what came out can be a root at all.
 fn check(image: &str, root: BorrowedFd<'_>) -> Result<(), ImageError> {
-    let there = |name: &str| statat(root, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-    if there("usr") || there("bin") {
+    if is_root(root) {
         return Ok(());
     }
-    let archive = ["oci-layout", "manifest.json", "index.json", "repositories"];
-    Err(if archive.into_iter().any(there) {
-        ImageError::Unfit {
-            image: image.to_owned(),
-            why: "it is an archive of image layers, not a root file system".to_owned(),
-            hint: Some("`docker export <container>` writes a root file system".to_owned()),
-        }
-    } else {
-        ImageError::unfit(
-            image,
-            "it holds no root file system: neither `usr` nor `bin`",
-        )
+    Err(ImageError::Unfit {
+        image: image.to_owned(),
+        why: "it holds neither a root file system (`usr`, `bin`) nor an image (`index.json`, \
+              `manifest.json`)"
+            .to_owned(),
+        hint: Some(
+            "`docker save`, `docker export`, `podman save` and `skopeo copy` write what is read \
+             here"
+                .to_owned(),
+        ),
     })
+}
+
+fn is_root(tree: BorrowedFd<'_>) -> bool {
+    let there = |name: &str| statat(tree, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    there("usr") || there("bin")
+}
+
+/// A root file system may hold files of any name; an archive of layers holds no `usr`.
+fn is_archive(tree: BorrowedFd<'_>) -> bool {
+    !is_root(tree) && archive::is_one(tree)
+}
+
+/// Moves all of it elsewhere, gone with the guard: the root is to be made of it.
+fn set_apart(making: &Making<'_>, tree: BorrowedFd<'_>) -> Result<Staging, ImageError> {
+    let failed = || ImageError::store("set an archive apart");
+    let apart = making.staging()?;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(tree).map_err(failed())? {
+        let name = entry.map_err(failed())?.file_name().to_owned();
+        if name != *c"." && name != *c".." {
+            names.push(name);
+        }
+    }
+    for name in &names {
+        renameat(tree, name, apart.folder(), name).map_err(failed())?;
+    }
+    Ok(apart)
 }
 
 /// A file and the hash of what was read of it.

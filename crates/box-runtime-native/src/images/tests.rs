@@ -1,5 +1,10 @@
 //! Tests of the image store with root tars, and of what it says when it cannot.
 
+mod archives;
+mod bad_registry;
+mod made;
+mod real_registry;
+
 use super::*;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use std::fs;
@@ -40,6 +45,15 @@ impl Rig {
         }
     }
 
+    /// Whose logins are used.
+    fn logins(&mut self, logins: oci::Logins) {
+        Arc::get_mut(&mut self.store.store).unwrap().logins = logins;
+    }
+
+    fn patience(&mut self, patience: oci::Patience) {
+        Arc::get_mut(&mut self.store.store).unwrap().patience = patience;
+    }
+
     fn tar(&self, name: &str, fill: impl FnOnce(&mut tar::Builder<fs::File>)) -> String {
         let path = self.tars.path().join(name);
         let mut builder = tar::Builder::new(fs::File::create(&path).unwrap());
@@ -65,7 +79,8 @@ impl Rig {
     }
 
     fn left_over(&self) -> usize {
-        fs::read_dir(self.data.path().join("tmp")).unwrap().count()
+        let left = fs::read_dir(self.data.path().join("tmp"));
+        left.map_or(0, Iterator::count)
     }
 }
 
@@ -224,15 +239,11 @@ fn what_is_no_root_tar_is_told_apart() {
         let (why, _) = rig.refusal(image);
         why.split_once(".tar`: ").unwrap().1.to_owned()
     };
-    let image = rig.tar("oci.tar", |tar| file(tar, "oci-layout", b"{}"));
-    assert_eq!(
-        why(&image),
-        "it is an archive of image layers, not a root file system"
-    );
     let image = rig.tar("other.tar", |tar| file(tar, "notes.txt", b"hello"));
     assert_eq!(
         why(&image),
-        "it holds no root file system: neither `usr` nor `bin`"
+        "it holds neither a root file system (`usr`, `bin`) nor an image (`index.json`, \
+         `manifest.json`)"
     );
     fs::write(rig.tars.path().join("xz.tar"), b"\xfd7zXZ\0").unwrap();
     let image = format!("file:{}/xz.tar", rig.tars.path().display());
@@ -267,8 +278,8 @@ fn what_is_no_root_tar_is_told_apart() {
 #[test]
 fn unknown_images_are_refused_with_what_was_meant() {
     let rig = Rig::new();
-    let forms = "images are `default`, `debian:<suite>` such as `debian:trixie`, and \
-                 `file:/path/to/root.tar`";
+    let forms = "images are `default`, `debian:<suite>` such as `debian:trixie`, `oci:<name>` such \
+                 as `oci:alpine`, and `file:<archive>`";
     let hint = |image: &str| {
         let (why, hint) = rig.refusal(image);
         assert_eq!(why, format!("there is no image `{image}`"));
@@ -282,9 +293,16 @@ fn unknown_images_are_refused_with_what_was_meant() {
     assert_eq!(hint("defualt"), "did you mean `default`? …");
     assert_eq!(hint("trixi"), "did you mean `debian:trixie`? …");
     assert_eq!(hint("/root.tar"), "did you mean `file:/root.tar`? …");
+    assert_eq!(hint("docker:alpine"), "did you mean `oci:alpine`? …");
     assert_eq!(
-        hint("oci:alpine"),
-        "images of registries are not read yet; …"
+        hint("quay.example/a/b"),
+        "did you mean `oci:quay.example/a/b`? …"
+    );
+    assert_eq!(hint("oci-archive:/x.tar"), "did you mean `file:/x.tar`? …");
+    assert_eq!(
+        hint("oci:Alpine"),
+        "a name is of small letters, digits and `-`, `_`, `.` between them; `oci:` takes a name \
+         such as `alpine`, `registry.example/team/app:1.2` or `localhost:5000/app`"
     );
     assert_eq!(
         hint("file:root.tar"),

@@ -4,7 +4,7 @@ use super::environment::Environment;
 use super::newborn::{Said, as_descriptors, await_go, say};
 use super::places::Places;
 use super::trees::Trees;
-use super::{privileges, root};
+use super::{Tools, privileges, proc, root};
 use crate::cgroup::Place;
 use crate::network::{self, Listeners, Namespace};
 use crate::spawner::wire::Start;
@@ -23,7 +23,7 @@ pub(super) struct Inside<'a> {
     pub(super) start: &'a Start,
     pub(super) trees: &'a Trees,
     pub(super) environment: Environment,
-    pub(super) filter: &'a [libc::sock_filter],
+    pub(super) tools: &'a Tools,
     pub(super) parent: OwnedFd,
 }
 
@@ -42,18 +42,23 @@ impl Inside<'_> {
         // The spawner maps our ids meanwhile; the network needs none.
         let listeners = network::open(Namespace::Fresh)?;
         let overlay = await_go(&self.parent).step("hear from the spawner")?;
-        privileges::become_root().step("become root of the box")?;
+        let ids = self.tools.privileges;
+        privileges::become_root(ids).step("become root of the box")?;
         rustix::system::sethostname(self.start.host_name.as_bytes()).step("set the host name")?;
         if !matches!(place, Place::Nowhere) {
             sys::new_cgroup_namespace().step("make the box's cgroup namespace")?;
         }
         let image = overlay.as_ref().unwrap_or(&self.trees.image);
         let parts = root::Parts::open(&self.trees.scratch)?;
+        if matches!(place, Place::Nowhere) {
+            proc::limit_shared_memory(&parts.proc, self.start.limits.memory_bytes);
+        }
         root::change_to(image)?;
         Places {
             start: self.start,
             trees: self.trees,
             parts: &parts,
+            has_ranges: ids.has_ranges(),
         }
         .fill()?;
         Ok(listeners)
@@ -61,11 +66,11 @@ impl Inside<'_> {
 
     fn limit(&self, place: &Place) -> Result<(), StepError> {
         let limits = &self.start.limits;
-        let memory = match place {
-            Place::Nowhere => privileges::limit_memory_of_each(limits),
+        let instead = match place {
+            Place::Nowhere => privileges::limit_without_cgroup(limits),
             Place::Into(_) | Place::Tasks(_) => Ok(()),
         };
-        memory
+        instead
             .and_then(|()| privileges::limit(limits))
             .step("set the box's resource limits")
     }
@@ -74,13 +79,15 @@ impl Inside<'_> {
     fn become_guest(&self, place: &Place, listeners: &Listeners) -> Result<Infallible, StepError> {
         self.limit(place)?;
         self.descriptors().step("arrange the guest's descriptors")?;
-        privileges::give_up(self.start.profile).step("give up privileges")?;
+        let ids = self.tools.privileges;
+        privileges::give_up(self.start.profile, ids).step("give up privileges")?;
         rustix::process::umask(Mode::from_raw_mode(0o022));
         // A stop that comes before box-guest is ready waits for it: for the first process of a pid
         // namespace the kernel drops a signal that is neither handled nor blocked.
         sys::set_blocked(&[libc::SIGTERM]).step("block SIGTERM until box-guest reads it")?;
         rustix::thread::set_no_new_privs(true).step("set no_new_privs")?;
-        sys::seccomp(self.filter).step("load the seccomp filter")?;
+        let filter = self.tools.filters.of(self.start.profile);
+        sys::seccomp(filter).step("load the seccomp filter")?;
         say(&self.parent, Said::Ready, "", &as_descriptors(listeners));
         let guest = self.start.given.guest.as_fd();
         let error = sys::exec(guest, &[GUEST_NAME], self.environment.variables());

@@ -1,6 +1,6 @@
 //! A box between its first instruction and its first program, as the spawner sees it.
 
-use super::{IDS, Launched};
+use super::Launched;
 use crate::network::Listeners;
 use crate::spawner::wire;
 use crate::step::{Step as _, StepError};
@@ -57,12 +57,11 @@ impl Newborn {
         write().step("record the box's first process")
     }
 
-    /// Gives the box its range of ids, and the namespace that has it for idmapped mounts.
-    pub(super) fn map_ids(&self, offset: u32) -> Result<OwnedFd, StepError> {
-        let map = format!("0 {offset} {IDS}\n");
-        self.write("uid_map", map.as_bytes())
+    /// Gives the box its ids, and the namespace that has it for idmapped mounts.
+    pub(super) fn map_ids(&self, [users, groups]: &[String; 2]) -> Result<OwnedFd, StepError> {
+        self.write("uid_map", users.as_bytes())
             .step("map the box's user ids")?;
-        self.write("gid_map", map.as_bytes())
+        self.write("gid_map", groups.as_bytes())
             .step("map the box's group ids")?;
         let namespace = format!("/proc/{}/ns/user", self.pid.as_raw_nonzero());
         rustix::fs::open(namespace, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())

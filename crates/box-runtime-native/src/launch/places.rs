@@ -3,7 +3,7 @@
 
 use super::proc;
 use super::root::Parts;
-use super::trees::{ETC_FILES, OPT, Trees, tree};
+use super::trees::{DEVICES, ETC_FILES, OPT, Trees, tree};
 use crate::spawner::wire::{Shown, Start};
 use crate::step::{Step as _, StepError};
 use crate::sys;
@@ -26,13 +26,20 @@ pub(super) struct Places<'a> {
     pub(super) start: &'a Start,
     pub(super) trees: &'a Trees,
     pub(super) parts: &'a Parts,
+    /// Whether the box has more than one id.
+    pub(super) has_ranges: bool,
 }
 
 impl Places<'_> {
     pub(super) fn fill(&self) -> Result<(), StepError> {
         let Self { parts, trees, .. } = *self;
         self.on_folder(&parts.dev, "/dev")?;
-        attach(&terminals()?, &parts.dev, "pts").step("attach the box's terminals")?;
+        for (device, (name, ..)) in trees.devices.iter().zip(DEVICES) {
+            let attached = attach(device, &parts.dev, name);
+            attached.step_with(|| format!("show the machine's `/dev/{name}`"))?;
+        }
+        let terminals = terminals(self.has_ranges.then_some(TTY_GROUP))?;
+        attach(&terminals, &parts.dev, "pts").step("attach the box's terminals")?;
         attach(&parts.shm, &parts.dev, "shm").step("attach the box's shared memory")?;
         self.on_folder(&parts.proc, "/proc")?;
         proc::restrict(parts)?;
@@ -113,10 +120,14 @@ fn make_file(path: &Path) -> Result<(), Errno> {
 }
 
 /// A devpts of the box's own: its terminals are nobody else's.
-fn terminals() -> Result<OwnedFd, StepError> {
+fn terminals(group: Option<&str>) -> Result<OwnedFd, StepError> {
+    let group = group.map(|group| ("gid", group));
     let mount = || {
         let context = fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        for (key, value) in [("mode", "0620"), ("ptmxmode", "0666"), ("gid", TTY_GROUP)] {
+        for (key, value) in [("mode", "0620"), ("ptmxmode", "0666")]
+            .into_iter()
+            .chain(group)
+        {
             fsconfig_set_string(context.as_fd(), key, value)?;
         }
         fsconfig_create(context.as_fd())?;

@@ -1,6 +1,7 @@
 //! What a box's processes may do, taken away step by step.
 
 use super::environment::user_id;
+use crate::rootless::Privileges;
 use box_api::control::{Limits, Profile};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -19,29 +20,36 @@ const ROOT_KEEPS: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::NET_BIND_SERVICE);
 
-/// uid and gid 0 of the new user namespace, with all capabilities in it.
-pub(super) fn become_root() -> Result<(), Errno> {
-    become_user(0)
+/// uid and gid 0 of the new user namespace, with all capabilities in it. Where the box has one id,
+/// that one has them already.
+pub(super) fn become_root(ids: Privileges) -> Result<(), Errno> {
+    if ids.has_ranges() {
+        become_user(0, ids)
+    } else {
+        Ok(())
+    }
 }
 
-fn become_user(id: u32) -> Result<(), Errno> {
+fn become_user(id: u32, ids: Privileges) -> Result<(), Errno> {
     let (uid, gid) = (Uid::from_raw(id), Gid::from_raw(id));
-    set_thread_groups(&[])?;
+    if ids.has_ranges() {
+        set_thread_groups(&[])?;
+    }
     set_thread_res_gid(gid, gid, gid)?;
     set_thread_res_uid(uid, uid, uid)
 }
 
-/// Limits of each process and, for the count of processes, of each user of the box. They hold
-/// beside cgroups.
+/// Limits of each process. They hold beside cgroups.
 pub(super) fn limit(limits: &Limits) -> Result<(), Errno> {
     set(Resource::Nofile, u64::from(limits.open_files))?;
-    set(Resource::Nproc, u64::from(limits.pids))?;
     set(Resource::Core, 0)
 }
 
-/// All there is against a process that takes too much memory where no cgroup holds it. Not set
-/// beside one: programs that reserve more than they use would fail for nothing.
-pub(super) fn limit_memory_of_each(limits: &Limits) -> Result<(), Errno> {
+/// All there is where no cgroup holds the box: how many processes each of its users has, and how
+/// much memory each of them takes. Not set beside a cgroup: the count could not be raised while the
+/// box runs, and programs that reserve more than they use would fail for nothing.
+pub(super) fn limit_without_cgroup(limits: &Limits) -> Result<(), Errno> {
+    set(Resource::Nproc, u64::from(limits.pids))?;
     set(Resource::Data, limits.memory_bytes)
 }
 
@@ -59,7 +67,7 @@ fn set(resource: Resource, value: u64) -> Result<(), Errno> {
 }
 
 /// Keeps what the profile has, for good: the bounding set is what any later exec can gain at most.
-pub(super) fn give_up(profile: Profile) -> Result<(), Errno> {
+pub(super) fn give_up(profile: Profile, ids: Privileges) -> Result<(), Errno> {
     let kept = match profile {
         Profile::Locked => CapabilitySet::empty(),
         Profile::Root => ROOT_KEEPS,
@@ -76,7 +84,7 @@ pub(super) fn give_up(profile: Profile) -> Result<(), Errno> {
         }
     }
     clear_ambient_capability_set()?;
-    become_user(user_id(profile))?;
+    become_user(user_id(profile), ids)?;
     let sets = CapabilitySets {
         effective: kept,
         permitted: kept,

@@ -46,8 +46,18 @@ pub(super) fn restrict(parts: &Parts) -> Result<(), StepError> {
         (&HIDDEN_FILES[..], &parts.null),
         (&HIDDEN_FOLDERS[..], &parts.empty),
     ] {
-        for name in names.iter().filter(|name| is_there(proc, name)) {
-            let hide = || attach(&subtree(cover, "", MountAttrFlags::empty())?, proc, name);
+        let there: Vec<&&str> = names.iter().filter(|name| is_there(proc, name)).collect();
+        for (at, name) in there.iter().enumerate() {
+            // The first is the cover itself, the others are copies of it where it is by now: before
+            // Linux 6.15 only what hangs in the caller's mount namespace was copied.
+            let hide = || match at {
+                0 => attach(cover, proc, name),
+                _ => attach(
+                    &subtree(proc, there[0], MountAttrFlags::empty())?,
+                    proc,
+                    name,
+                ),
+            };
             hide().step_with(|| format!("hide `/proc/{name}`"))?;
         }
     }
@@ -57,6 +67,18 @@ pub(super) fn restrict(parts: &Parts) -> Result<(), StepError> {
         fix().step_with(|| format!("make `/proc/{name}` read-only"))?;
     }
     Ok(())
+}
+
+/// Bounds what all the box's shared memory (System V) takes together, which no limit of a process
+/// does. Belongs to uid 0 of the box's user namespace (Linux 5.19); where that is nobody it stays as it
+/// is, and limits are best effort in any case.
+pub(super) fn limit_shared_memory(proc: &OwnedFd, bytes: u64) {
+    const SETTING: &str = "sys/kernel/shmall";
+    let pages = bytes / rustix::param::page_size() as u64;
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let set = rustix::fs::openat(proc, SETTING, flags, Mode::empty())
+        .and_then(|setting| rustix::io::write(&setting, pages.to_string().as_bytes()));
+    let _ = set;
 }
 
 fn is_there(proc: &OwnedFd, name: &str) -> bool {

@@ -50,7 +50,7 @@ impl Parts {
             subtree(scratch, name, attributes)
                 .step_with(|| format!("open `{name}` of the box's tmpfs"))
         };
-        let [resolver, hosts, host_name] = ETC_FILES;
+        let [resolver, hosts, host_name, machine_id] = ETC_FILES;
         Ok(Self {
             proc,
             dev: part("dev", DEVICES)?,
@@ -64,6 +64,7 @@ impl Parts {
                 part(&format!("etc/{resolver}"), SEALED)?,
                 part(&format!("etc/{hosts}"), SEALED)?,
                 part(&format!("etc/{host_name}"), SEALED)?,
+                part(&format!("etc/{machine_id}"), SEALED)?,
             ],
         })
     }

@@ -5,12 +5,14 @@
 
 use super::environment::user_id;
 use super::overlay;
+use crate::rootless::Privileges;
 use crate::spawner::wire::{Shown, Start};
 use crate::step::{Step as _, StepError};
+use crate::storage::identity::machine_id;
 use crate::sys;
 use box_api::control::Profile;
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{self, FileType, Gid, Mode, OFlags, Uid};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{self, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_string,
@@ -28,7 +30,20 @@ const WRITABLE: MountAttrFlags =
 /// Where our own things lie in a box; the folder is one of the scratch file system.
 pub(super) const OPT: &str = "/opt/box";
 /// Names in the scratch file system.
-pub(super) const ETC_FILES: [&str; 3] = ["resolv.conf", "hosts", "hostname"];
+pub(super) const ETC_FILES: [&str; 4] = ["resolv.conf", "hosts", "hostname", "machine-id"];
+/// The machine's devices a box has, with their numbers (Documentation/admin-guide/devices.txt of the
+/// kernel).
+pub(super) const DEVICES: [(&str, u32, u32); 6] = [
+    ("null", 1, 3),
+    ("zero", 1, 5),
+    ("full", 1, 7),
+    ("random", 1, 8),
+    ("urandom", 1, 9),
+    ("tty", 5, 0),
+];
+const DEVICE: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY
+    .union(MountAttrFlags::MOUNT_ATTR_NOSUID)
+    .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
 const INODES_MIN: u64 = 16 << 10;
 /// One inode for so many bytes; source trees have smaller files than that, caches larger ones.
 const BYTES_PER_INODE: u64 = 4 << 10;
@@ -45,10 +60,13 @@ pub(super) struct Trees {
     /// The one tmpfs of the box: `dev`, `tmp`, `run`, `shm`, `opt`, `etc`, `empty`. Each file
     /// system more costs every box kernel memory (`reference/runtime.md` §3).
     pub(super) scratch: OwnedFd,
+    /// The machine's [`DEVICES`], where the kernel lets us make no nodes.
+    pub(super) devices: Vec<OwnedFd>,
+    privileges: Privileges,
 }
 
 impl Trees {
-    pub(super) fn open(start: &Start) -> Result<Self, StepError> {
+    pub(super) fn open(start: &Start, privileges: Privileges) -> Result<Self, StepError> {
         let given = &start.given;
         let shown = |list: &[Shown]| -> Result<Vec<OwnedFd>, StepError> {
             let open = |shown: &Shown| {
@@ -64,7 +82,9 @@ impl Trees {
             programs: tree(&given.programs, "").step("open our own programs")?,
             mounts: shown(&start.mounts)?,
             files: shown(&start.files)?,
-            scratch: scratch(start).step("make the box's tmpfs")?,
+            scratch: scratch(start, privileges).step("make the box's tmpfs")?,
+            devices: devices(privileges).step("open the machine's devices")?,
+            privileges,
         })
     }
 
@@ -74,8 +94,9 @@ impl Trees {
         start: &Start,
         ids: &OwnedFd,
     ) -> Result<Option<OwnedFd>, StepError> {
+        let ids = self.privileges.maps_mounts().then(|| ids.as_fd());
         let set = |tree: &OwnedFd, attributes, what: &'static str| {
-            sys::mount_setattr(tree, attributes, Some(ids.as_fd()))
+            sys::mount_setattr(tree, attributes, ids)
                 .step_with(|| format!("show {what} with the box's ids (idmapped mount)"))
         };
         set(&self.image, SEALED, "the image")?;
@@ -87,14 +108,17 @@ impl Trees {
         }
         match start.profile {
             Profile::Locked => Ok(None),
-            Profile::Root => overlay::mount(&self.image, &start.given.folder).map(Some),
+            Profile::Root => {
+                let (folder, offset) = (&start.given.folder, start.id_offset);
+                overlay::mount(&self.image, folder, self.privileges, offset).map(Some)
+            }
         }
     }
 }
 
 /// Packs and placed files may lie on a file system that cannot map ids; they are readable by all.
-fn sealed(tree: &OwnedFd, ids: &OwnedFd) -> io::Result<()> {
-    match sys::mount_setattr(tree, SEALED, Some(ids.as_fd())) {
+fn sealed(tree: &OwnedFd, ids: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    match sys::mount_setattr(tree, SEALED, ids) {
         Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
             sys::mount_setattr(tree, SEALED, None)
         }
@@ -112,7 +136,22 @@ pub(super) fn tree(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {
     open_tree(folder, name, flags)
 }
 
-fn scratch(start: &Start) -> io::Result<OwnedFd> {
+/// The machine's own nodes, where the box can have none of its own.
+fn devices(privileges: Privileges) -> io::Result<Vec<OwnedFd>> {
+    let open = |(name, ..): (&str, u32, u32)| {
+        let device = tree(fs::CWD, &format!("/dev/{name}"))?;
+        sys::mount_setattr(&device, DEVICE, None)?;
+        Ok(device)
+    };
+    match privileges {
+        Privileges::Root => Ok(Vec::new()),
+        Privileges::Ranges | Privileges::SingleUid { .. } => {
+            DEVICES.into_iter().map(open).collect()
+        }
+    }
+}
+
+fn scratch(start: &Start, privileges: Privileges) -> io::Result<OwnedFd> {
     let inodes = (start.limits.tmp_bytes / BYTES_PER_INODE).max(INODES_MIN);
     let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(context.as_fd(), "size", start.limits.tmp_bytes.to_string())?;
@@ -124,18 +163,12 @@ fn scratch(start: &Start) -> io::Result<OwnedFd> {
         FsMountFlags::FSMOUNT_CLOEXEC,
         MountAttrFlags::MOUNT_ATTR_NOSUID,
     )?;
-    fill(&scratch, start)?;
+    fill(&scratch, start, privileges)?;
     Ok(scratch)
 }
 
-fn fill(scratch: &OwnedFd, start: &Start) -> io::Result<()> {
-    let inside = |id: u32| {
-        (
-            Uid::from_raw(start.id_offset + id),
-            Gid::from_raw(start.id_offset + id),
-        )
-    };
-    let (user, group) = inside(user_id(start.profile));
+fn fill(scratch: &OwnedFd, start: &Start, privileges: Privileges) -> io::Result<()> {
+    let (user, group) = privileges.outside(start.id_offset, user_id(start.profile));
     for (name, mode) in [
         ("tmp", 0o1777),
         ("shm", 0o1777),
@@ -146,29 +179,26 @@ fn fill(scratch: &OwnedFd, start: &Start) -> io::Result<()> {
         fs::chownat(scratch, name, Some(user), Some(group), fs::AtFlags::empty())?;
     }
     folder(scratch, "dev", 0o755)?;
-    fill_dev(scratch)?;
+    fill_dev(scratch, privileges)?;
     folder(scratch, "opt", 0o755)?;
     fill_opt(scratch, start)?;
     folder(scratch, "etc", 0o755)?;
-    fill_etc(scratch, &start.host_name)
+    fill_etc(scratch, start)
 }
 
 /// Nodes of the box's own: the mount is read-only and without setuid, and nobody in the box owns
-/// them. Numbers: Documentation/admin-guide/devices.txt of the kernel.
-fn fill_dev(scratch: &OwnedFd) -> io::Result<()> {
-    let nodes = [
-        ("null", 1, 3),
-        ("zero", 1, 5),
-        ("full", 1, 7),
-        ("random", 1, 8),
-        ("urandom", 1, 9),
-        ("tty", 5, 0),
-    ];
-    for (name, major, minor) in nodes {
+/// them. Only root makes nodes that work (mknod(2), `user_namespaces(7)`); else there is a file for the
+/// machine's own to be shown at.
+fn fill_dev(scratch: &OwnedFd, privileges: Privileges) -> io::Result<()> {
+    let kind = match privileges {
+        Privileges::Root => FileType::CharacterDevice,
+        Privileges::Ranges | Privileges::SingleUid { .. } => FileType::RegularFile,
+    };
+    for (name, major, minor) in DEVICES {
         fs::mknodat(
             scratch,
             format!("dev/{name}"),
-            FileType::CharacterDevice,
+            kind,
             Mode::from_raw_mode(0o666),
             fs::makedev(major, minor),
         )?;
@@ -208,12 +238,19 @@ fn fill_opt(scratch: &OwnedFd, start: &Start) -> io::Result<()> {
 }
 
 /// A resolver list without a search list: each entry of one would leak the name that was asked.
-fn fill_etc(scratch: &OwnedFd, host_name: &str) -> io::Result<()> {
+fn fill_etc(scratch: &OwnedFd, start: &Start) -> io::Result<()> {
+    let host_name = &start.host_name;
     let hosts = format!(
         "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 {host_name}\n"
     );
     let resolver = format!("nameserver {}\n", crate::network::SERVED_AT);
-    let texts = [resolver, hosts, format!("{host_name}\n")];
+    let machine_id = machine_id(&start.id);
+    let texts = [
+        resolver,
+        hosts,
+        format!("{host_name}\n"),
+        format!("{machine_id}\n"),
+    ];
     for (name, text) in ETC_FILES.iter().zip(texts) {
         write(scratch, &format!("etc/{name}"), &text)?;
     }

@@ -66,13 +66,34 @@ struct Range {
 /// The program for `rules`, which are in order. Numbers without a rule get EPERM; those above
 /// `known_max` get ENOSYS, as from an older kernel, so that a newer C library falls back.
 pub(super) fn compile(rules: &[Rule], known_max: u32) -> Vec<sock_filter> {
+    with_header(&ranges(rules, known_max))
+}
+
+/// The program for `rules`, which are in order, where every other number gets `otherwise`.
+pub(super) fn compile_over(rules: &[Rule], otherwise: Verdict) -> Vec<sock_filter> {
+    let mut ranges = vec![Range {
+        first: 0,
+        verdict: otherwise,
+    }];
+    for rule in rules {
+        for (first, verdict) in [(rule.number, rule.verdict), (rule.number + 1, otherwise)] {
+            match ranges.last_mut() {
+                Some(last) if last.first == first => last.verdict = verdict,
+                Some(_) | None => ranges.push(Range { first, verdict }),
+            }
+        }
+    }
+    with_header(&ranges)
+}
+
+fn with_header(ranges: &[Range]) -> Vec<sock_filter> {
     let mut program = vec![
         load(OFFSET_ARCHITECTURE),
         branch(JUMP_EQUAL, ARCHITECTURE, 1, 0),
         give(KILL_PROCESS),
         load(OFFSET_NUMBER),
     ];
-    program.extend(tree(&ranges(rules, known_max)));
+    program.extend(tree(ranges));
     program
 }
 

@@ -122,6 +122,7 @@ fn the_tree_agrees_with_the_rules_on_every_number() {
         40,
         0x5412,
         0x541C,
+        0x5000_940E,
         0x2_0000,
         0x1000_0000,
         0xFFFF_FFFF,
@@ -295,6 +296,18 @@ fn only_the_socket_families_programs_need_are_there() {
         refused_with(libc::EAFNOSUPPORT),
         "the kernel drops the upper half"
     );
+}
+
+#[test]
+fn nothing_makes_a_subvolume() {
+    const FICLONE: u64 = 0x4004_9409;
+    assert_eq!(answer(Call::of(libc::SYS_ioctl, &[0, FICLONE])), ALLOW);
+    for request in [0x5000_9401, 0x5000_940E, 0x5000_9417, 0x5000_9418] {
+        assert_eq!(
+            answer(Call::of(libc::SYS_ioctl, &[0, request])),
+            refused_with(libc::EPERM)
+        );
+    }
 }
 
 #[test]

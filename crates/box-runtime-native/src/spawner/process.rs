@@ -1,20 +1,24 @@
 //! The spawner's own half: takes requests one by one, reaps boxes, ends with the host.
 
-use super::reopen;
 use super::wire::{self, Answer, MESSAGE_BYTES, Request};
+use super::{halt, reopen};
 use crate::cgroup::Cgroups;
 use crate::launch::{self, Tools, as_descriptors};
 use crate::network::Listeners;
+use crate::rootless::Privileges;
 use crate::step::{Step as _, StepError};
 use crate::{seccomp, sys};
 use box_api::BoxId;
+use box_runtime::Ended;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use rustix::process::{Resource, Rlimit, WaitId, WaitIdOptions, getrlimit, setrlimit, waitid};
+use rustix::process::{
+    Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitIdStatus, getrlimit, setrlimit, waitid,
+};
 use std::collections::HashMap;
 use std::io;
 use std::mem::ManuallyDrop;
@@ -24,17 +28,20 @@ const HOST: u64 = 0;
 /// Descriptors 0 to 3 belong to nobody in this process, so that a box's first process can put there
 /// what box-guest expects.
 const FREE_NUMBERS: i32 = 4;
+/// Ends that are remembered until their boxes are forgotten or started again.
+const ENDED_MAX: usize = 4096;
 /// Exit code after a panic, as Rust programs have it.
 const PANICKED: i32 = 101;
 
 /// Never returns: this is what the forked process does.
-pub(super) fn run(socket: &OwnedFd, cgroups: Cgroups) -> ! {
+pub(super) fn run(socket: &OwnedFd, cgroups: Cgroups, privileges: Privileges) -> ! {
     let served = settle(socket).and_then(|socket| {
         let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
         let boot_id = boot_id.trim_end().to_owned();
         let tools = Tools {
             cgroups,
-            filter: seccomp::filter(),
+            privileges,
+            filters: seccomp::Filters::new(privileges),
             boot_id,
         };
         Process::new(socket, tools)?.serve()
@@ -52,6 +59,9 @@ fn settle(socket: &OwnedFd) -> io::Result<OwnedFd> {
     // Modes are given in full wherever something is made.
     rustix::process::umask(Mode::empty());
     sys::reset_signals()?;
+    // Kept from the first time on. Before Linux 6.4 it is read from /proc, which a box that is being
+    // made does not see.
+    let _ = rustix::param::page_size();
     rustix::thread::set_name(c"box-spawner")?;
     let socket = rustix::io::fcntl_dupfd_cloexec(socket, FREE_NUMBERS)?;
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
@@ -82,6 +92,8 @@ struct Process {
     events: OwnedFd,
     tools: Tools,
     boxes: HashMap<u64, Kept>,
+    /// How boxes ended that nobody has asked to be forgotten yet.
+    ended: HashMap<BoxId, Ended>,
     last_token: u64,
 }
 
@@ -102,6 +114,7 @@ impl Process {
             events,
             tools,
             boxes: HashMap::new(),
+            ended: HashMap::new(),
             last_token: HOST,
         })
     }
@@ -163,6 +176,7 @@ impl Process {
         match request {
             Request::Start(start) => {
                 self.bury_dead(&start.id)?;
+                self.ended.remove(&start.id);
                 let launched = launch::launch(&start, &self.tools)?;
                 let kept = Kept {
                     id: start.id,
@@ -189,7 +203,26 @@ impl Process {
             Request::Forget { id } => {
                 self.bury_dead(&id)?;
                 self.tools.cgroups.remove(&id)?;
+                self.ended.remove(&id);
                 Ok((Answer::Forgotten, None))
+            }
+            Request::Limit { id, limits } => {
+                self.tools.cgroups.set(&id, &limits)?;
+                Ok((Answer::Done, None))
+            }
+            Request::Put { id, motion, pidfd } => {
+                if self.tools.cgroups.freezes() {
+                    self.tools.cgroups.put(&id, motion)?;
+                } else {
+                    halt::put(&pidfd, motion)?;
+                }
+                Ok((Answer::Done, None))
+            }
+            Request::Last { id } => {
+                // Its death may not have been noticed yet; one that lives has not ended.
+                drop(self.bury_dead(&id));
+                let ended = self.ended.get(&id).copied();
+                Ok((Answer::Last { ended }, None))
             }
         }
     }
@@ -234,9 +267,27 @@ impl Process {
             let _ = epoll::delete(&self.events, &kept.pidfd);
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
             // A box that an earlier spawner started is not our child: ECHILD.
-            let _ = waitid(WaitId::PidFd(kept.pidfd.as_fd()), options);
+            let status = waitid(WaitId::PidFd(kept.pidfd.as_fd()), options);
+            self.remember(kept.id, status.ok().flatten().as_ref());
             // What cannot be removed now is removed when the host says `Forget`.
             drop(self.tools.cgroups.remove(&kept.id));
+        }
+    }
+
+    /// How it ended, for whoever asks; read before its cgroup goes. There is no status where its
+    /// first process was not ours to wait for.
+    fn remember(&mut self, id: BoxId, status: Option<&WaitIdStatus>) {
+        let Ok(usage) = self.tools.cgroups.usage(&id) else {
+            return;
+        };
+        let ended = Ended {
+            out_of_memory: usage.out_of_memory,
+            out_of_processes: usage.out_of_processes,
+            killed: status
+                .is_none_or(|status| status.terminating_signal() == Some(Signal::KILL.as_raw())),
+        };
+        if self.ended.len() < ENDED_MAX {
+            self.ended.insert(id, ended);
         }
     }
 }

@@ -1,9 +1,14 @@
 //! What the host and the spawner say to each other: one datagram of fixed size each way, with file
 //! descriptors beside it (unix(7), `SCM_RIGHTS`). No path of the host is ever in one.
 
+mod field;
+
+use crate::cgroup::Motion;
 use crate::launch::IDS;
 use box_api::BoxId;
 use box_api::control::{Limits, Profile};
+use box_runtime::Ended;
+use field::{Reader, Writer, malformed};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
@@ -24,7 +29,7 @@ pub(crate) const HOST_NAME_BYTES_MAX: usize = 63;
 /// Descriptors beside one message; the kernel's own limit is 253 (`SCM_MAX_FD`).
 pub(crate) const DESCRIPTORS_MAX: usize = 64;
 /// First id of the first box's range; box-egress and people are below.
-const FIRST_ID: u32 = 2_000_000_000;
+pub(crate) const FIRST_ID: u32 = 2_000_000_000;
 /// Longest text of a failure.
 const TEXT_BYTES_MAX: usize = 1 << 10;
 
@@ -39,6 +44,22 @@ pub(crate) enum Request {
     },
     /// The box is gone: remove what the spawner made for it outside the box.
     Forget {
+        id: BoxId,
+    },
+    /// Other limits for a box that runs.
+    Limit {
+        id: BoxId,
+        limits: Limits,
+    },
+    /// The box is to stand still, or to go on. Answered once the kernel is told.
+    Put {
+        id: BoxId,
+        motion: Motion,
+        /// Its first process, for boxes without a cgroup.
+        pidfd: OwnedFd,
+    },
+    /// How a box ended whose end the spawner saw.
+    Last {
         id: BoxId,
     },
 }
@@ -94,6 +115,12 @@ pub(crate) enum Answer {
     },
     Reopened,
     Forgotten,
+    /// Of `Limit` and `Put`.
+    Done,
+    /// Of `Last`; absent when the spawner saw no end of that box.
+    Last {
+        ended: Option<Ended>,
+    },
     Failed {
         text: String,
     },
@@ -103,91 +130,15 @@ const KIND_START: u32 = 1;
 const KIND_REOPEN: u32 = 2;
 const KIND_FORGET: u32 = 3;
 const KIND_FAILED: u32 = 4;
+const KIND_LIMIT: u32 = 5;
+const KIND_PUT: u32 = 6;
+const KIND_LAST: u32 = 7;
 
-fn malformed(what: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("malformed message: {what}"),
-    )
-}
-
-/// Writes fields one after the other.
-struct Writer(Vec<u8>);
-
-impl Writer {
-    fn new(serial: u64, kind: u32) -> Self {
-        let mut writer = Self(Vec::with_capacity(MESSAGE_BYTES));
-        writer.number64(serial);
-        writer.number(kind);
-        writer
-    }
-
-    fn number(&mut self, value: u32) {
-        self.0.extend(value.to_ne_bytes());
-    }
-
-    fn number64(&mut self, value: u64) {
-        self.0.extend(value.to_ne_bytes());
-    }
-
-    fn text(&mut self, text: &str) {
-        self.number(u32::try_from(text.len()).unwrap_or(u32::MAX));
-        self.0.extend(text.as_bytes());
-    }
-
-    fn finish(mut self) -> io::Result<Vec<u8>> {
-        if self.0.len() > MESSAGE_BYTES {
-            return Err(malformed("too long"));
-        }
-        self.0.resize(MESSAGE_BYTES, 0);
-        Ok(self.0)
-    }
-}
-
-/// Reads them back and trusts none.
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> io::Result<&'a [u8]> {
-        let (taken, rest) = self
-            .0
-            .split_at_checked(length)
-            .ok_or_else(|| malformed("too short"))?;
-        self.0 = rest;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
-        self.take(N)?.try_into().map_err(|_| malformed("too short"))
-    }
-
-    fn number(&mut self) -> io::Result<u32> {
-        Ok(u32::from_ne_bytes(self.array()?))
-    }
-
-    fn number64(&mut self) -> io::Result<u64> {
-        Ok(u64::from_ne_bytes(self.array()?))
-    }
-
-    fn count(&mut self, max: usize) -> io::Result<usize> {
-        let count = self.number()? as usize;
-        if count > max {
-            Err(malformed("too many"))
-        } else {
-            Ok(count)
-        }
-    }
-
-    fn text(&mut self, bytes_max: usize) -> io::Result<String> {
-        let length = self.count(bytes_max)?;
-        let bytes = self.take(length)?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| malformed("text is not UTF-8"))
-    }
-
-    fn id(&mut self) -> io::Result<BoxId> {
-        let text = self.text(32)?;
-        BoxId::parse(&text).map_err(|_| malformed("no box id"))
-    }
+/// The beginning of a request about a box.
+fn of_box(serial: u64, kind: u32, id: &BoxId) -> Writer {
+    let mut writer = Writer::new(serial, kind);
+    writer.text(id.as_str());
+    writer
 }
 
 impl Request {
@@ -196,14 +147,23 @@ impl Request {
         match self {
             Self::Start(start) => Ok((start.encode(serial)?, start.descriptors())),
             Self::Reopen { id, pidfd } => {
-                let mut writer = Writer::new(serial, KIND_REOPEN);
-                writer.text(id.as_str());
+                let writer = of_box(serial, KIND_REOPEN, id);
                 Ok((writer.finish()?, vec![pidfd.as_fd()]))
             }
-            Self::Forget { id } => {
-                let mut writer = Writer::new(serial, KIND_FORGET);
-                writer.text(id.as_str());
+            Self::Forget { id } => Ok((of_box(serial, KIND_FORGET, id).finish()?, Vec::new())),
+            Self::Last { id } => Ok((of_box(serial, KIND_LAST, id).finish()?, Vec::new())),
+            Self::Limit { id, limits } => {
+                let mut writer = of_box(serial, KIND_LIMIT, id);
+                writer.limits(limits);
                 Ok((writer.finish()?, Vec::new()))
+            }
+            Self::Put { id, motion, pidfd } => {
+                let mut writer = of_box(serial, KIND_PUT, id);
+                writer.number(match motion {
+                    Motion::Frozen => 0,
+                    Motion::Thawed => 1,
+                });
+                Ok((writer.finish()?, vec![pidfd.as_fd()]))
             }
         }
     }
@@ -224,6 +184,20 @@ impl Request {
                 pidfd: descriptors.next().ok_or_else(|| malformed("no pidfd"))?,
             },
             KIND_FORGET => Self::Forget { id: reader.id()? },
+            KIND_LAST => Self::Last { id: reader.id()? },
+            KIND_LIMIT => Self::Limit {
+                id: reader.id()?,
+                limits: reader.limits()?,
+            },
+            KIND_PUT => Self::Put {
+                id: reader.id()?,
+                motion: match reader.number()? {
+                    0 => Motion::Frozen,
+                    1 => Motion::Thawed,
+                    _ => return Err(malformed("no such motion")),
+                },
+                pidfd: descriptors.next().ok_or_else(|| malformed("no pidfd"))?,
+            },
             _ => return Err(malformed("unknown kind")),
         };
         if descriptors.next().is_some() {
@@ -262,12 +236,7 @@ impl Start {
             Profile::Root => 1,
         });
         writer.number(self.id_offset);
-        writer.number(self.limits.cpu_milli);
-        writer.number(self.limits.pids);
-        writer.number(self.limits.open_files);
-        writer.number64(self.limits.memory_bytes);
-        writer.number64(self.limits.tmp_bytes);
-        writer.number64(self.limits.disk_bytes);
+        writer.limits(&self.limits);
         for list in [&self.mounts, &self.files] {
             writer.number(u32::try_from(list.len()).unwrap_or(u32::MAX));
             for shown in list {
@@ -289,15 +258,7 @@ impl Start {
             _ => return Err(malformed("no such profile")),
         };
         let id_offset = checked_offset(reader.number()?)?;
-        let (cpu_milli, pids, open_files) = (reader.number()?, reader.number()?, reader.number()?);
-        let limits = Limits {
-            cpu_milli,
-            pids,
-            open_files,
-            memory_bytes: reader.number64()?,
-            tmp_bytes: reader.number64()?,
-            disk_bytes: reader.number64()?,
-        };
+        let limits = reader.limits()?;
         let mut next = || {
             descriptors
                 .next()
@@ -386,6 +347,8 @@ impl Answer {
             Self::Started { pid } => (KIND_START, *pid, ""),
             Self::Reopened => (KIND_REOPEN, 0, ""),
             Self::Forgotten => (KIND_FORGET, 0, ""),
+            Self::Done => (KIND_PUT, 0, ""),
+            Self::Last { ended } => (KIND_LAST, u32::from(ended.is_some()), ""),
             Self::Failed { text } => (
                 KIND_FAILED,
                 0,
@@ -395,6 +358,11 @@ impl Answer {
         let mut writer = Writer::new(serial, kind);
         writer.number(number);
         writer.text(text);
+        if let Self::Last { ended: Some(ended) } = self {
+            writer.number64(ended.out_of_memory);
+            writer.number64(ended.out_of_processes);
+            writer.number(u32::from(ended.killed));
+        }
         writer.finish()
     }
 
@@ -406,6 +374,15 @@ impl Answer {
             KIND_START => Self::Started { pid: number },
             KIND_REOPEN => Self::Reopened,
             KIND_FORGET => Self::Forgotten,
+            KIND_PUT => Self::Done,
+            KIND_LAST if number == 0 => Self::Last { ended: None },
+            KIND_LAST => Self::Last {
+                ended: Some(Ended {
+                    out_of_memory: reader.number64()?,
+                    out_of_processes: reader.number64()?,
+                    killed: reader.number()? != 0,
+                }),
+            },
             KIND_FAILED => Self::Failed { text },
             _ => return Err(malformed("unknown kind")),
         };
@@ -506,6 +483,38 @@ mod tests {
             u32::MAX,
         ] {
             assert!(checked_offset(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn small_requests_and_their_answers_survive_the_wire() {
+        let id = BoxId::from_random([7; 10]);
+        let limits = Limits {
+            pids: 77,
+            ..Limits::default()
+        };
+        let (bytes, _) = Request::Limit { id, limits }.encode(1).unwrap();
+        let back = Request::decode(&bytes, Vec::new()).1.unwrap();
+        assert!(matches!(back, Request::Limit { id: i, limits: l } if i == id && l == limits));
+        let null = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        for motion in [Motion::Frozen, Motion::Thawed] {
+            let pidfd = null();
+            let put = Request::Put { id, motion, pidfd };
+            let (bytes, _) = put.encode(1).unwrap();
+            assert!(Request::decode(&bytes, Vec::new()).1.is_err(), "no pidfd");
+            let back = Request::decode(&bytes, vec![null()]).1.unwrap();
+            assert!(matches!(back, Request::Put { motion: m, .. } if m == motion));
+        }
+        let ended = Ended {
+            out_of_memory: 1 << 40,
+            out_of_processes: 2,
+            killed: true,
+        };
+        for ended in [None, Some(ended)] {
+            let bytes = Answer::Last { ended }.encode(3).unwrap();
+            let (serial, back) = Answer::decode(&bytes).unwrap();
+            assert_eq!(serial, 3);
+            assert!(matches!(back, Answer::Last { ended: e } if e == ended));
         }
     }
 

@@ -25,4 +25,6 @@ alike!(
     boxes_do_not_see_each_other,
     a_command_nobody_waits_for_dies,
     limits_hold_while_a_neighbour_answers,
+    a_frozen_box_stands_still,
+    limits_change_and_use_is_told,
 );

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 crate::claims!(
     files_on_disk_never_carry_the_boxs_ids,
+    changes_of_an_earlier_version_get_their_ids_on_disk,
     folders_of_the_image_can_be_renamed_in_a_root_box,
     mounts_and_placed_files_are_shown_read_only,
     a_link_in_a_root_box_does_not_move_a_mount,
@@ -44,11 +45,7 @@ fn files_on_disk_never_carry_the_boxs_ids(host: &mut Host) {
     assert_eq!(owner(&folder.join("workspace/a")), (0, 0));
     assert_eq!(owner(&folder.join("workspace/c")), (33, 34));
     assert_eq!(owner(&folder.join("home/b")), (0, 0));
-    // The live upper layer alone has real ids, by the offset in the box's row.
-    assert_eq!(
-        owner(&folder.join("upper/etc/new")),
-        (root.id_offset, root.id_offset)
-    );
+    assert_eq!(owner(&folder.join("upper/etc/new")), (0, 0));
     assert_eq!(
         host.ask(&root, "stat -c %u:%g c /etc/new /usr/bin/ls"),
         "33:34\n0:0\n0:0\n"
@@ -64,6 +61,35 @@ fn files_on_disk_never_carry_the_boxs_ids(host: &mut Host) {
         host.ask(&moved, "stat -c %u a/b; rm a/b && echo gone"),
         "1020\ngone\n"
     );
+}
+
+fn changes_of_an_earlier_version_get_their_ids_on_disk(host: &mut Host) {
+    let (spec, _) = host.running(Profile::Root);
+    host.ask(
+        &spec,
+        "cp /usr/bin/true /usr/s && chown 7:8 /usr/s && chmod 4755 /usr/s && mkdir /usr/d && \
+         ln -s x /usr/d/l && rm /usr/bin/wc && touch -d @1000000000 /usr/d/f && touch -d @9 /usr/d",
+    );
+    host.wait(host.engine().stop(&spec.id, crate::harness::GRACE))
+        .unwrap();
+    let upper = host.folder(&spec).join("upper");
+    let right = crate::tree::described(&upper);
+    // As the first version kept them: with the box's range.
+    for (path, _) in right.iter().rev() {
+        let path = upper.join(path);
+        let about = std::fs::symlink_metadata(&path).unwrap();
+        let real = |id: u32| if id < 65_536 { spec.id_offset + id } else { id };
+        let (user, group) = (real(about.uid()), real(about.gid()));
+        std::os::unix::fs::lchown(&path, Some(user), Some(group)).unwrap();
+        if !about.is_symlink() {
+            std::fs::set_permissions(&path, about.permissions()).unwrap();
+        }
+    }
+    assert_ne!(crate::tree::described(&upper), right);
+    host.wait(host.engine().start(&spec)).unwrap();
+    host.wait(host.engine().stop(&spec.id, crate::harness::GRACE))
+        .unwrap();
+    crate::tree::assert_same(&crate::tree::described(&upper), &right, "after a start");
 }
 
 fn folders_of_the_image_can_be_renamed_in_a_root_box(host: &mut Host) {
@@ -200,5 +226,6 @@ fn the_overlay_works_where_layers_must_be_attached(host: &mut Host) {
     }
     let listed = box_runtime_native::overlay_by_helper(&root, &folder).unwrap();
     assert!(listed.contains(&"usr".to_owned()), "{listed:?}");
-    assert!(folder.join("upper/probe").exists(), "it was not writable");
+    // Written by root of the machine, who is nobody a box can have.
+    assert_eq!(owner(&folder.join("upper/probe")), (65_536, 65_536));
 }

@@ -1,9 +1,10 @@
 //! Runs claims one to a process, and gives each an engine with an image.
 
+use crate::user;
 use box_api::BoxId;
 use box_api::control::{Limits, Profile};
-use box_runtime::{BoxSockets, BoxSpec, ExecSpec, Progress, Runtime as _};
-use box_runtime_native::{NativeRuntime, Spawner};
+use box_runtime::{BoxSockets, BoxSpec, ExecSpec, Progress, RunningProcess, Runtime as _};
+use box_runtime_native::{NativeRuntime, Spawner, rootless};
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::panic::AssertUnwindSafe;
@@ -33,14 +34,30 @@ macro_rules! claims {
 
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-pub(crate) fn run(claims: &[Claim]) -> ExitCode {
+/// `of_users` are shown once by each kind of ordinary user, under names of theirs.
+pub(crate) fn run(of_root: &[Claim], of_users: &[Claim]) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    let claims = if rustix::process::geteuid().is_root() {
+        of_root
+    } else {
+        of_users
+    };
+    if has("--exact")
+        && let Some(name) = arguments.iter().find(|argument| argument.contains("::"))
+    {
+        return user::shows(name);
+    }
     if has("--list") {
         // Nothing is ever ignored.
         let listed = if has("--ignored") { &[][..] } else { claims };
         for Claim(name, ..) in listed {
             println!("{name}: test");
+        }
+        for (kind, _) in user::KINDS.iter().filter(|_| !listed.is_empty()) {
+            for Claim(name, ..) in of_users {
+                println!("{kind}::{name}: test");
+            }
         }
         return ExitCode::SUCCESS;
     }
@@ -96,9 +113,9 @@ pub(crate) struct Host {
     running: Option<Running>,
 }
 
-struct Running {
-    engine: NativeRuntime,
-    tokio: Runtime,
+pub(crate) struct Running {
+    pub(crate) engine: NativeRuntime,
+    pub(crate) tokio: Runtime,
 }
 
 /// What a command gave.
@@ -109,14 +126,26 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
 }
 
-struct Quiet;
+/// A command that runs until this is dropped.
+pub(crate) struct Begun {
+    _process: Box<dyn RunningProcess>,
+    _streams: Vec<OwnedFd>,
+}
+
+pub(crate) struct Quiet;
 
 impl Progress for Quiet {
     fn say(&self, _text: &str) {}
 }
 
 impl Running {
-    fn start(place: &Path) -> Self {
+    pub(crate) fn start(place: &Path) -> Self {
+        // The threads of the host before have ended, but the kernel says so a moment later.
+        let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        while threads() > 1 && std::time::Instant::now() < deadline {
+            std::thread::yield_now();
+        }
         let spawner = Spawner::fork().unwrap();
         let tokio = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -132,18 +161,16 @@ impl Running {
 
 impl Host {
     fn start() -> Self {
-        assert!(
-            rustix::process::geteuid().is_root(),
-            "the native engine is tested as root"
-        );
-        // SAFETY: this process has one thread, and the flag shares no descriptor table.
-        unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }.unwrap();
         let place = tempfile::tempdir().unwrap();
         for folder in ["data", "run"] {
             std::fs::create_dir(place.path().join(folder)).unwrap();
         }
+        rootless::enter(&place.path().join("run"))
+            .unwrap_or_else(|error| panic!("{}", told(&error)));
+        // SAFETY: this process has one thread, and the flag shares no descriptor table.
+        unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }.unwrap();
         let tar = place.path().join("image.tar");
-        crate::image::pack(&tar);
+        crate::image::bring(&tar);
         let running = Running::start(place.path());
         let mut host = Self {
             place,
@@ -165,7 +192,10 @@ impl Host {
     }
 
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
-        let limit = Duration::from_secs(50);
+        // A machine in software is slow.
+        let seconds = std::env::var("BOX_TEST_SECONDS").ok();
+        let seconds = seconds.and_then(|seconds| seconds.parse().ok());
+        let limit = Duration::from_secs(seconds.unwrap_or(50));
         let limited = async { tokio::time::timeout(limit, future).await.unwrap() };
         self.running.as_ref().unwrap().tokio.block_on(limited)
     }
@@ -174,6 +204,21 @@ impl Host {
     pub(crate) fn replace(&mut self) {
         drop(self.running.take());
         self.running = Some(Running::start(self.place.path()));
+    }
+
+    /// As [`Host::replace`]; something is done to the data folder while no host works in it.
+    pub(crate) fn replace_after<T>(&mut self, act: impl FnOnce(&Path) -> T) -> T {
+        drop(self.running.take());
+        let done = act(&self.place.path().join("data"));
+        self.running = Some(Running::start(self.place.path()));
+        done
+    }
+
+    /// Makes a box and does not start it.
+    pub(crate) fn made(&mut self, profile: Profile) -> BoxSpec {
+        let spec = self.spec(profile);
+        self.wait(self.engine().create(&spec)).unwrap();
+        spec
     }
 
     pub(crate) fn path(&self, below: &str) -> PathBuf {
@@ -199,6 +244,7 @@ impl Host {
             mounts: Vec::new(),
             files: Vec::new(),
             env: Vec::new(),
+            nesting: box_runtime::Nesting::Refused,
         }
     }
 
@@ -237,6 +283,30 @@ impl Host {
             code,
             stdout,
             stderr,
+        }
+    }
+
+    /// Starts a command, and waits for the first it prints.
+    pub(crate) fn begin(&self, spec: &BoxSpec, command: &[&str]) -> Begun {
+        let command = command.iter().map(|word| (*word).to_owned()).collect();
+        let exec = ExecSpec {
+            command,
+            cwd: None,
+            env: Vec::new(),
+            terminal: None,
+        };
+        let mut execution = self.wait(self.engine().exec(&spec.id, exec)).unwrap();
+        let stdout = execution.streams.remove(1);
+        self.wait(async {
+            use tokio::io::AsyncReadExt as _;
+            let stdout = stdout.try_clone().unwrap();
+            let mut stdout = tokio::net::unix::pipe::Receiver::from_owned_fd(stdout).unwrap();
+            stdout.read_u8().await.unwrap();
+        });
+        execution.streams.push(stdout);
+        Begun {
+            _process: execution.process,
+            _streams: execution.streams,
         }
     }
 
@@ -288,20 +358,24 @@ impl Host {
 
     /// The cgroups of this test's boxes.
     pub(crate) fn cgroups() -> Vec<PathBuf> {
-        let prefix = &BoxId::from_random(random_part()).to_string()[..6];
-        let controllers = ["pids", "memory", "cpu", "freezer"];
-        let places = controllers.map(|name| PathBuf::from(format!("/sys/fs/cgroup/{name}/box")));
-        let below = |place: PathBuf| {
-            let names = names(&place)
-                .into_iter()
-                .filter(|name| name.starts_with(prefix));
-            names.map(|name| place.join(name)).collect::<Vec<_>>()
-        };
-        places
-            .into_iter()
-            .filter(|place| place.exists())
-            .flat_map(below)
-            .collect()
+        let prefix = BoxId::from_random(random_part()).to_string()[..6].to_owned();
+        let mut found = Vec::new();
+        let mut open = vec![PathBuf::from("/sys/fs/cgroup")];
+        while let Some(folder) = open.pop() {
+            // Whatever ends meanwhile is not ours.
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            let is_folder =
+                |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let is_ours = |path: &PathBuf| {
+                let name = path.file_name().unwrap_or_default();
+                name.to_string_lossy().starts_with(&prefix)
+            };
+            let folders = entries.filter(is_folder).map(|entry| entry.path());
+            let (ours, others): (Vec<_>, Vec<_>) = folders.partition(is_ours);
+            found.extend(ours);
+            open.extend(others);
+        }
+        found
     }
 }
 

@@ -1,12 +1,60 @@
 //! A machine that lets us make no cgroups.
 
+use crate::freeze;
 use crate::harness::{GRACE, Host};
 use box_api::control::Profile;
-use box_runtime::Runtime as _;
+use box_runtime::{LimitName, Limiter as _, Runtime as _};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-crate::claims!(on no_cgroups; limits_are_best_effort_and_said_to_be);
+crate::claims!(on no_cgroups;
+    limits_are_best_effort_and_said_to_be,
+    without_cgroups_a_frozen_box_stands_still,
+    without_cgroups_a_box_that_forks_without_end_is_frozen_whole,
+    without_cgroups_a_frozen_box_is_stopped,
+    without_cgroups_what_a_box_uses_is_counted,
+);
+
+fn without_cgroups_a_frozen_box_stands_still(host: &mut Host) {
+    freeze::a_frozen_box_stands_still_and_goes_on(host);
+    freeze::a_freeze_outlives_the_host(host);
+}
+
+fn without_cgroups_a_box_that_forks_without_end_is_frozen_whole(host: &mut Host) {
+    freeze::a_box_that_forks_without_end_is_frozen_whole(host);
+}
+
+fn without_cgroups_a_frozen_box_is_stopped(host: &mut Host) {
+    freeze::a_frozen_box_is_stopped_as_any_other(host);
+    freeze::only_what_runs_is_frozen(host);
+}
+
+fn without_cgroups_what_a_box_uses_is_counted(host: &mut Host) {
+    let (spec, _sockets) = host.running(Profile::Locked);
+    let usage = |host: &Host| host.wait(host.engine().usage(&spec.id)).unwrap();
+    let before = usage(host);
+    let held = "my $x = 'x' x (40 << 20); my $end = (times)[0] + 0.3; 1 while (times)[0] < $end;
+        open(my $f, '>', '/workspace/n') or die; print $f 1; close $f; sleep 600";
+    let program = freeze::begin(host, &spec, held);
+    freeze::counted_beyond(host, &spec, 0);
+    let after = usage(host);
+    assert!(
+        after.cpu_us - before.cpu_us >= 250_000,
+        "{before:?} {after:?}"
+    );
+    assert!(
+        after.memory_bytes - before.memory_bytes >= 40 << 20,
+        "{after:?}"
+    );
+    assert_eq!(after.processes, before.processes + 1);
+    assert!(
+        host.engine()
+            .live()
+            .iter()
+            .all(|limit| *limit == LimitName::Disk)
+    );
+    drop(program);
+}
 
 /// Takes the cgroup file systems out of this process's sight.
 fn no_cgroups() {

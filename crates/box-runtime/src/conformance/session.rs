@@ -117,11 +117,18 @@ impl<'a> Bench<'a> {
                 target: GIVEN_AT.to_owned(),
             }],
             env: vec![("GIVEN".to_owned(), "with the box".to_owned())],
+            nesting: crate::Nesting::Refused,
         }
     }
 
     pub(super) async fn start(&self, spec: &BoxSpec) -> Held {
         self.runtime.create(spec).await?;
+        self.runtime.start(spec).await?;
+        Ok(())
+    }
+
+    /// Starts a box that is there.
+    pub(super) async fn start_again(&self, spec: &BoxSpec) -> Held {
         self.runtime.start(spec).await?;
         Ok(())
     }

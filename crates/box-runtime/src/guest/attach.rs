@@ -96,7 +96,10 @@ pub async fn attach(
             next: state.input.taken,
         },
         acks: AckSender { acks },
-        events: EventReceiver { events },
+        events: EventReceiver {
+            events,
+            failed: None,
+        },
     })
 }
 
@@ -182,6 +185,8 @@ impl AckSender {
 #[derive(Debug)]
 pub struct EventReceiver {
     events: mpsc::Receiver<Result<Event, GuestError>>,
+    /// An error [`Self::ready`] came upon.
+    failed: Option<GuestError>,
 }
 
 impl EventReceiver {
@@ -191,7 +196,25 @@ impl EventReceiver {
     /// [`GuestError::Gone`] when the box or the connection is gone, which after
     /// [`Event::Ended`] and [`Event::Displaced`] is the usual end.
     pub async fn next(&mut self) -> Result<Event, GuestError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         self.events.recv().await.unwrap_or(Err(GuestError::Gone))
+    }
+
+    /// The next event if it is there already. An error is left for [`Self::next`].
+    pub fn ready(&mut self) -> Option<Event> {
+        if self.failed.is_some() {
+            return None;
+        }
+        match self.events.try_recv() {
+            Ok(Ok(event)) => Some(event),
+            Ok(Err(error)) => {
+                self.failed = Some(error);
+                None
+            }
+            Err(_) => None,
+        }
     }
 }
 

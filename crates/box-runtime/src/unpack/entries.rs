@@ -1,5 +1,6 @@
 //! Reads a tar entry by entry: old, ustar, GNU and pax (tar(5)). Holds no more than one header.
 
+use super::Shape;
 use super::error::UnpackError;
 use super::name::NAME_BYTES_MAX;
 use super::pax::Extended;
@@ -12,22 +13,24 @@ const EXTENDED_BYTES_MAX: u64 = 1 << 20;
 
 /// One entry, its long names resolved.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) name: Vec<u8>,
-    pub(super) kind: Kind,
+pub(crate) struct Entry {
+    pub(crate) name: Vec<u8>,
+    pub(crate) kind: Kind,
     /// Target of a link.
-    pub(super) link: Vec<u8>,
-    pub(super) mode: u32,
-    pub(super) uid: u64,
-    pub(super) gid: u64,
+    pub(crate) link: Vec<u8>,
+    pub(crate) mode: u32,
+    pub(crate) uid: u64,
+    pub(crate) gid: u64,
     /// Seconds since 1970.
-    pub(super) mtime: i64,
+    pub(crate) mtime: i64,
     /// Bytes of content that follow.
-    pub(super) size: u64,
+    pub(crate) size: u64,
+    /// Records of its extended header: attributes, marks of our own, the whole time.
+    pub(crate) records: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     File,
     Folder,
     Link,
@@ -40,7 +43,7 @@ pub(super) enum Kind {
 
 /// The entries of an archive, in order.
 #[derive(Debug)]
-pub(super) struct Entries<R> {
+pub(crate) struct Entries<R> {
     source: R,
     /// Bytes read so far.
     at: u64,
@@ -49,10 +52,11 @@ pub(super) struct Entries<R> {
     padding: u64,
     seen: u64,
     seen_max: u64,
+    shape: Shape,
 }
 
 impl<R: Read> Entries<R> {
-    pub(super) fn new(source: R, seen_max: u64) -> Self {
+    pub(crate) fn new(source: R, seen_max: u64, shape: Shape) -> Self {
         Self {
             source,
             at: 0,
@@ -60,11 +64,12 @@ impl<R: Read> Entries<R> {
             padding: 0,
             seen: 0,
             seen_max,
+            shape,
         }
     }
 
     /// The next entry, or `None` at the end mark. What was not read of the one before is skipped.
-    pub(super) fn next(&mut self) -> Result<Option<Entry>, UnpackError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Entry>, UnpackError> {
         let mut extended = Extended::default();
         loop {
             let Some(header) = self.header()? else {
@@ -81,7 +86,7 @@ impl<R: Read> Entries<R> {
     }
 
     /// Content of the current entry; 0 when there is no more.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, UnpackError> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, UnpackError> {
         let most = usize::try_from(self.left)
             .unwrap_or(usize::MAX)
             .min(buffer.len());
@@ -98,7 +103,7 @@ impl<R: Read> Entries<R> {
     }
 
     /// Reads on to the end of the file, so that a checksum over it, gzip's own included, is checked.
-    pub(super) fn drain(&mut self, max: u64) -> Result<(), UnpackError> {
+    pub(crate) fn drain(&mut self, max: u64) -> Result<(), UnpackError> {
         let rest = std::io::copy(&mut (&mut self.source).take(max + 1), &mut std::io::sink())
             .map_err(UnpackError::Read)?;
         if rest > max {
@@ -106,6 +111,10 @@ impl<R: Read> Entries<R> {
         } else {
             Ok(())
         }
+    }
+
+    pub(crate) fn source(&self) -> &R {
+        &self.source
     }
 
     fn entry(&self, header: &Header, extended: Extended) -> Result<Entry, UnpackError> {
@@ -136,6 +145,7 @@ impl<R: Read> Entries<R> {
                 Ok,
             )?,
             size: self.left,
+            records: extended.kept,
             name,
             link,
         })
@@ -146,7 +156,11 @@ impl<R: Read> Entries<R> {
         let mut header = Header::new_old();
         let read = self.block(header.as_mut_bytes())?;
         if read == 0 {
-            return Err(self.damaged("it ends without an end mark"));
+            // Who made a layer may leave the mark out; its digest tells whether it is whole.
+            return match self.shape {
+                Shape::Whole => Err(self.damaged("it ends without an end mark")),
+                Shape::Layer => Ok(None),
+            };
         } else if read < BLOCK_BYTES {
             return Err(self.damaged("it ends inside a header"));
         } else if header.as_bytes().iter().all(|byte| *byte == 0) {
@@ -214,7 +228,8 @@ impl<R: Read> Entries<R> {
         Ok(data)
     }
 
-    fn skip(&mut self) -> Result<(), UnpackError> {
+    /// Leaves what was not read of the current entry, so that the next header comes next.
+    pub(crate) fn skip(&mut self) -> Result<(), UnpackError> {
         let rest = self.left.saturating_add(self.padding);
         let skipped = std::io::copy(&mut (&mut self.source).take(rest), &mut std::io::sink())
             .map_err(UnpackError::Read)?;

@@ -48,6 +48,8 @@ pub enum Refusal {
     Long { max: usize },
     #[error("comes when the names of its folders are over {max} bytes")]
     FolderNames { max: usize },
+    #[error("is a mark that hides nothing")]
+    HidesNothing,
     #[error("lies behind a link")]
     BehindLink,
     #[error("lies behind a file")]
@@ -105,7 +107,7 @@ impl UnpackError {
 }
 
 /// A name an archive chose, fit to be printed.
-fn shown(name: &[u8]) -> String {
+pub(crate) fn shown(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
     let mut chars = text.chars();
     let mut shown: String = chars

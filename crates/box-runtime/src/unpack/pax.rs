@@ -1,6 +1,6 @@
 //! Extended headers as POSIX has them (pax(1), *pax Extended Header*): `LENGTH KEY=VALUE\n`.
 
-/// What a header says that matters here. Everything else, extended attributes included, is dropped.
+/// What a header says that matters here. Everything else is dropped.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Extended {
     pub(super) path: Option<Vec<u8>>,
@@ -11,6 +11,8 @@ pub(super) struct Extended {
     pub(super) mtime: Option<i64>,
     /// One of GNU's three ways to say that the file has holes.
     pub(super) sparse: bool,
+    /// Attributes, marks of our own and the whole time, for [`crate::archive`]; nobody else looks.
+    pub(super) kept: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Extended {
@@ -31,6 +33,7 @@ impl Extended {
         *self
             != Self {
                 mtime: self.mtime,
+                kept: self.kept.clone(),
                 ..Self::default()
             }
     }
@@ -42,7 +45,13 @@ impl Extended {
             b"size" => self.size = Some(number(value)?),
             b"uid" => self.uid = Some(number(value)?),
             b"gid" => self.gid = Some(number(value)?),
-            b"mtime" => self.mtime = Some(seconds(value)?),
+            b"mtime" => {
+                self.mtime = Some(seconds(value)?);
+                self.kept.push((key.to_vec(), value.to_vec()));
+            }
+            _ if key.starts_with(b"SCHILY.xattr.") || key.starts_with(b"BOX.") => {
+                self.kept.push((key.to_vec(), value.to_vec()));
+            }
             _ if key.starts_with(b"GNU.sparse.") => self.sparse = true,
             _ => {}
         }

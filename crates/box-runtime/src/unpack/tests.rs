@@ -1,7 +1,9 @@
 //! Tests of the unpacker, with archives made byte by byte.
 
+mod copies;
 mod disk;
 mod hostile;
+mod layers;
 mod random;
 mod staging;
 
@@ -219,7 +221,8 @@ fn a_gzipped_archive_is_told_by_its_first_bytes_and_checked_to_its_last() {
         done,
         Unpacked {
             entries: 1,
-            bytes: 5000
+            bytes: 5000,
+            left_out: 0
         }
     );
 

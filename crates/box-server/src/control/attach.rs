@@ -3,28 +3,20 @@
 use super::client::Client;
 use super::conversation::{self, Until};
 use crate::problem;
-use box_api::control::{Outcome, Reply};
-use box_api::thread::Cursor;
-use box_api::{BoxName, Problem, ThreadId};
+use box_api::Problem;
+use box_api::control::{Attach, Outcome, Reply};
 use box_core::Host;
 use box_core::caller::Caller;
 use box_core::{boxes, thread};
 use std::sync::Arc;
 
-pub(super) struct Asked {
-    pub(super) name: BoxName,
-    pub(super) thread: Option<ThreadId>,
-    pub(super) after: Option<Cursor>,
-    pub(super) follow: bool,
-}
-
 pub(super) async fn handle(
     host: &Arc<Host>,
     caller: &Caller,
     client: &mut Client,
-    asked: Asked,
+    asked: Attach,
 ) -> Result<Outcome, Problem> {
-    let Asked {
+    let Attach {
         name,
         thread,
         after,

@@ -205,15 +205,15 @@ impl Client {
         &self,
         work: impl FnOnce(Arc<dyn Progress>) -> F,
     ) -> F::Output {
-        let (lines, mut said) = mpsc::channel(PROGRESS_QUEUED_MAX);
+        let (lines, mut said) = mpsc::channel::<Reply>(PROGRESS_QUEUED_MAX);
         let mut work = std::pin::pin!(work(Arc::new(Lines(lines))));
         loop {
             tokio::select! {
                 biased;
-                Some(text) = said.recv() => self.tell(text).await,
+                Some(line) = said.recv() => self.tell(line).await,
                 done = &mut work => {
-                    while let Ok(text) = said.try_recv() {
-                        self.tell(text).await;
+                    while let Ok(line) = said.try_recv() {
+                        self.tell(line).await;
                     }
                     return done;
                 }
@@ -221,20 +221,26 @@ impl Client {
         }
     }
 
-    async fn tell(&self, text: String) {
-        if let Err(error) = self.reply(&Reply::Progress { text }).await {
+    async fn tell(&self, line: Reply) {
+        if let Err(error) = self.reply(&line).await {
             tracing::debug!(%error, "a client was not told how far it is");
         }
     }
 }
 
 /// Progress on its way to a client.
-struct Lines(mpsc::Sender<String>);
+struct Lines(mpsc::Sender<Reply>);
 
 impl Progress for Lines {
     fn say(&self, text: &str) {
         // A client that reads slowly gets fewer lines.
-        drop(self.0.try_send(text.to_owned()));
+        let text = text.to_owned();
+        drop(self.0.try_send(Reply::Progress { text }));
+    }
+
+    fn note(&self, text: &str) {
+        let text = text.to_owned();
+        drop(self.0.try_send(Reply::Note { text }));
     }
 }
 

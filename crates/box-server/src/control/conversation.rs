@@ -5,12 +5,14 @@ use super::client::Client;
 use crate::problem;
 use box_api::Problem;
 use box_api::control::{ClientMessage, Outcome, Reply};
-use box_api::thread::{Item, ThreadUpdate, TurnOutcome};
+use box_api::network::Waiting;
+use box_api::thread::{Decision, Item, ThreadUpdate, TurnOutcome};
 use box_core::caller::Caller;
-use box_core::decisions;
 use box_core::host::Host;
 use box_core::journal::Subscription;
+use box_core::people::Look;
 use box_core::thread::ThreadHandle;
+use box_core::{boxes, decisions, watch};
 use std::sync::Arc;
 
 /// When the request is over.
@@ -28,6 +30,12 @@ pub(super) async fn show(
     (handle, mut updates): (ThreadHandle, Subscription),
     until: Until,
 ) -> Result<Outcome, Problem> {
+    // Whoever looks on keeps the box awake, and so does what they say.
+    let _awake = watch::touch(host, handle.box_id())
+        .await
+        .map_err(problem::engine)?;
+    let mut told = host.people.listen();
+    let mut look: Option<Look> = None;
     loop {
         tokio::select! {
             update = updates.next() => {
@@ -45,12 +53,56 @@ pub(super) async fn show(
                     }
                 }
             }
+            decision = told.recv(), if look.is_some() => match decision {
+                Ok(decision) => show_of_box(host, client, &handle, [decision]).await?,
+                // Behind: the rows say it all.
+                Err(_) => show_network(host, client, &handle).await?,
+            },
             message = client.message() => match message.map_err(problem::client)? {
+                Some(ClientMessage::Person) => {
+                    look = Some(host.people.look_at(handle.box_id()));
+                    show_network(host, client, &handle).await?;
+                }
                 Some(message) => hear(host, caller, client, (&handle, message)).await?,
                 None => return Err(problem::client_gone()),
             }
         }
     }
+}
+
+/// What is open about the network of the thread's box.
+async fn show_network(
+    host: &Arc<Host>,
+    client: &Client,
+    handle: &ThreadHandle,
+) -> Result<(), Problem> {
+    let open = decisions::open_of_network(host, handle.box_id())
+        .await
+        .map_err(problem::store)?;
+    show_of_box(host, client, handle, open).await
+}
+
+/// Those decisions that are the thread's box's.
+async fn show_of_box(
+    host: &Arc<Host>,
+    client: &Client,
+    handle: &ThreadHandle,
+    decisions: impl IntoIterator<Item = Decision>,
+) -> Result<(), Problem> {
+    let Some(record) = boxes::get(host, handle.box_id())
+        .await
+        .map_err(problem::store)?
+    else {
+        return Ok(());
+    };
+    for decision in decisions {
+        if decision.box_id == record.id {
+            let name = record.name.clone();
+            let reply = Reply::Decision(Waiting { name, decision });
+            client.reply(&reply).await.map_err(problem::client)?;
+        }
+    }
+    Ok(())
 }
 
 enum Over {
@@ -97,7 +149,7 @@ async fn hear(
                 }
             }
         }
-        // Not for a thread; a newer client may know why.
-        ClientMessage::Signal { .. } => Ok(()),
+        // The first is heard where the client is; the other is not for a thread.
+        ClientMessage::Person | ClientMessage::Signal { .. } => Ok(()),
     }
 }

@@ -38,6 +38,7 @@ pub(super) async fn handle(
                 // Not for this request; a newer client may know why.
                 Some(
                     ClientMessage::CancelTurn
+                    | ClientMessage::Person
                     | ClientMessage::Answer { .. }
                     | ClientMessage::Prompt { .. },
                 ) => {}

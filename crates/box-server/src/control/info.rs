@@ -1,11 +1,12 @@
 //! `Info`: one box.
 
 use crate::problem;
-use box_api::control::{BoxInfo, Outcome};
+use box_api::control::{BoxInfo, EVENTS_WITH_BOX_MAX, Outcome};
 use box_api::{BoxName, Problem};
 use box_core::Host;
 use box_core::boxes::{self, BoxRecord};
 use box_core::caller::Caller;
+use box_core::events;
 use box_core::thread;
 use box_runtime::Observed;
 use std::collections::HashMap;
@@ -23,10 +24,12 @@ pub(super) async fn handle(
 
 /// One box as the last word of a request.
 pub(super) async fn of(host: &Host, record: &BoxRecord) -> Result<Outcome, Problem> {
+    Ok(Outcome::Info(Box::new(one(host, record).await?)))
+}
+
+pub(super) async fn one(host: &Host, record: &BoxRecord) -> Result<BoxInfo, Problem> {
     let mut all = all(host, std::slice::from_ref(record)).await?;
-    all.pop()
-        .map(|info| Outcome::Info(Box::new(info)))
-        .ok_or_else(problem::gone)
+    all.pop().ok_or_else(problem::gone)
 }
 
 /// Boxes with what their engines and the threads module know of them. An engine that does not
@@ -47,12 +50,13 @@ pub(super) async fn all(host: &Host, records: &[BoxRecord]) -> Result<Vec<BoxInf
         let threads = thread::list(host, record.id)
             .await
             .map_err(problem::store)?;
-        infos.push(boxes::info(
-            host,
-            record,
-            seen.and_then(|seen| seen.pid),
-            threads,
-        ));
+        let pid = seen.and_then(|seen| seen.pid);
+        let events = events::newest(host, record.id, EVENTS_WITH_BOX_MAX);
+        infos.push(BoxInfo {
+            frozen: pid.is_some() && host.touches.is_frozen(&record.id).await,
+            events: events.await.map_err(problem::store)?,
+            ..boxes::info(host, record, pid, threads)
+        });
     }
     Ok(infos)
 }

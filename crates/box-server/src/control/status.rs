@@ -13,6 +13,7 @@ pub(super) async fn handle(host: &Host) -> Result<Outcome, Problem> {
         u32::try_from(records.iter().filter(|record| wanted(record.state)).count())
             .unwrap_or(u32::MAX)
     };
+    let engine = host.runtimes.default();
     Ok(Outcome::Status(Status {
         pid: std::process::id(),
         build: host.build.clone(),
@@ -21,9 +22,11 @@ pub(super) async fn handle(host: &Host) -> Result<Outcome, Problem> {
         boxes_stopped: count(|state| {
             !matches!(
                 state,
-                BoxState::Running | BoxState::Removing | BoxState::Creating
+                BoxState::Running | BoxState::Removing | BoxState::Creating | BoxState::Trashed
             )
         }),
         egress: matches!(host.egress.state(), LinkState::Up { .. }),
+        limits_held_by: Some(engine.limits_held_by().to_owned()),
+        copies: engine.snapshots().map(box_runtime::Snapshots::method),
     }))
 }

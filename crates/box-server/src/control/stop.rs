@@ -6,13 +6,15 @@ use box_api::Problem;
 use box_api::control::{Outcome, Target};
 use box_core::Host;
 use box_core::caller::Caller;
-use box_core::lifecycle::{self, STOP_GRACE};
+use box_core::lifecycle;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(super) async fn handle(
     host: &Arc<Host>,
     caller: &Caller,
     asked: Target,
+    grace: Duration,
 ) -> Result<Outcome, Problem> {
     let records = target::boxes_of(host, caller, &asked).await?;
     // At once: each has its own grace to wait for.
@@ -20,7 +22,7 @@ pub(super) async fn handle(
         .into_iter()
         .map(|record| {
             let host = Arc::clone(host);
-            tokio::spawn(async move { lifecycle::stop(&host, record.id, STOP_GRACE).await })
+            tokio::spawn(async move { lifecycle::stop(&host, record.id, grace).await })
         })
         .collect();
     let (mut stopped, mut problems) = (Vec::new(), Vec::new());

@@ -2,7 +2,8 @@
 
 use crate::host::{TestHost, name, new_box};
 use box_api::control::{
-    BoxState, CredentialAdd, Defaults, NewBox, Outcome, Reply, Request, Run, Target,
+    BoxState, CredentialAdd, Defaults, Haste, KeepWorkspace, Logs, NewBox, Outcome, Removal,
+    Remove, Reply, Request, Run, Snapshots, Target, Trash, Unpushed,
 };
 
 #[tokio::test]
@@ -28,6 +29,7 @@ async fn a_box_is_made_listed_stopped_started_and_removed() {
     assert_eq!(boxes, [*made.clone()]);
     let stop = Request::Stop {
         target: Target::Box(name("demo")),
+        haste: Haste::Graceful,
     };
     let Ok(Outcome::Info(stopped)) = host.ask(stop).await else {
         panic!("not stopped")
@@ -39,9 +41,7 @@ async fn a_box_is_made_listed_stopped_started_and_removed() {
     assert_eq!((status.boxes_running, status.boxes_stopped), (0, 1));
     let started = host.ask(Request::Start { name: name("demo") }).await;
     assert!(matches!(started, Ok(Outcome::Info(info)) if info.state == BoxState::Running));
-    let remove = Request::Remove {
-        target: Target::Box(name("demo")),
-    };
+    let remove = removed(Target::Box(name("demo")), Removal::Now);
     assert_eq!(host.ask(remove).await, Ok(Outcome::Nothing));
     assert_eq!(
         host.refusal(Request::Info { name: name("demo") })
@@ -49,6 +49,72 @@ async fn a_box_is_made_listed_stopped_started_and_removed() {
             .slug,
         "box-not-found"
     );
+    host.stop().await;
+}
+
+#[tokio::test]
+async fn snapshots_restores_clones_and_the_trash_are_asked_for_by_name() {
+    let host = TestHost::start().await;
+    host.ask(Request::New(new_box("demo", Defaults::default())))
+        .await
+        .unwrap();
+    let take = |label: Option<&str>| {
+        Request::Snapshots(Snapshots::Take {
+            target: Target::Box(name("demo")),
+            label: label.map(|label| label.parse().unwrap()),
+        })
+    };
+    let taken = host.ask(take(Some("one"))).await;
+    assert!(
+        matches!(taken, Ok(Outcome::Taken { taken }) if taken[0].snapshot.label.as_str() == "one")
+    );
+    let again = host.refusal(take(Some("one"))).await;
+    assert_eq!(again.slug, "label-taken");
+    let restore = |label: &str| {
+        Request::Snapshots(Snapshots::Restore {
+            name: name("demo"),
+            label: label.parse().unwrap(),
+        })
+    };
+    let unknown = host.refusal(restore("two")).await;
+    assert_eq!(unknown.slug, "snapshot-not-found");
+    assert_eq!(unknown.hint.as_deref(), Some("it has `pristine`, `one`"));
+    let Ok(Outcome::Restored(restored)) = host.ask(restore("one")).await else {
+        panic!("not restored")
+    };
+    assert_eq!(restored.info.state, BoxState::Running);
+    assert!(restored.undo.as_str().starts_with("before-restore-"));
+
+    let trash = removed(Target::Box(name("demo")), Removal::Trash);
+    assert_eq!(host.ask(trash).await, Ok(Outcome::Nothing));
+    let Ok(Outcome::Boxes { boxes }) = host.ask(Request::Trash(Trash::List)).await else {
+        panic!("no trash")
+    };
+    assert_eq!(boxes.len(), 1);
+    assert!(boxes[0].trashed_at_ms.is_some());
+    let undelete = |what: &str, to: Option<&str>| {
+        Request::Trash(Trash::Undelete {
+            what: what.to_owned(),
+            name: to.map(name),
+        })
+    };
+    assert_eq!(
+        host.refusal(undelete("nobody", None)).await.slug,
+        "not-in-trash"
+    );
+    let id = boxes[0].id.to_string();
+    let Ok(Outcome::Info(back)) = host.ask(undelete(&id, Some("again"))).await else {
+        panic!("not back")
+    };
+    assert_eq!(
+        (back.name.as_str(), back.state),
+        ("again", BoxState::Stopped)
+    );
+    let mut both = removed(Target::Box(name("again")), Removal::Now);
+    if let Request::Remove(asked) = &mut both {
+        asked.workspace = KeepWorkspace::Yes;
+    }
+    assert_eq!(host.refusal(both).await.slug, "nothing-to-keep");
     host.stop().await;
 }
 
@@ -63,14 +129,12 @@ async fn all_means_every_box_of_the_caller() {
     let stopped = host
         .ask(Request::Stop {
             target: Target::All,
+            haste: Haste::AtOnce,
         })
         .await;
     assert!(matches!(stopped, Ok(Outcome::Boxes { boxes }) if boxes.len() == 3));
     assert_eq!(
-        host.ask(Request::Remove {
-            target: Target::All
-        })
-        .await,
+        host.ask(removed(Target::All, Removal::Trash)).await,
         Ok(Outcome::Nothing)
     );
     assert_eq!(
@@ -78,6 +142,16 @@ async fn all_means_every_box_of_the_caller() {
         Ok(Outcome::Boxes { boxes: Vec::new() })
     );
     host.stop().await;
+}
+
+/// Without a look for commits: the engine that is not there has no git.
+fn removed(target: Target, how: Removal) -> Request {
+    Request::Remove(Remove {
+        target,
+        how,
+        workspace: KeepWorkspace::No,
+        unpushed: Unpushed::Ignore,
+    })
 }
 
 fn run_of(agent: &str) -> Request {
@@ -96,6 +170,7 @@ fn run_of(agent: &str) -> Request {
         profile,
         net,
         limits,
+        settings: box_api::control::BoxSettings::default(),
     })
 }
 
@@ -128,7 +203,7 @@ fn wrong_wishes() -> Vec<(Request, [&'static str; 3])> {
     let in_use = [
         "image-in-use",
         "the image `default` is in use by `demo`",
-        "remove those boxes first with `box rm <name>`",
+        "remove those boxes first with `box rm <name> --now`, or those in the trash with `box prune --all`",
     ];
     let no_agent = [
         "unknown-agent",
@@ -138,7 +213,7 @@ fn wrong_wishes() -> Vec<(Request, [&'static str; 3])> {
     let no_logs = [
         "no-logs",
         "no process of box `demo` has written anything yet",
-        "agents write logs; `box run <agent> \"…\"` starts one",
+        "what an agent said is in `box attach demo`; `box exec --detach demo -- <command>` starts a process with a log",
     ];
     vec![
         (Request::Info { name: name("dmeo") }, not_found),
@@ -158,11 +233,11 @@ fn wrong_wishes() -> Vec<(Request, [&'static str; 3])> {
         ),
         (run_of("cloude"), no_agent),
         (
-            Request::Logs {
+            Request::Logs(Logs {
                 name: name("demo"),
                 process: None,
                 follow: false,
-            },
+            }),
             no_logs,
         ),
     ]

@@ -63,6 +63,7 @@ async fn a_command_in_a_stopped_box_is_told_how_to_start_it() {
         .unwrap();
     host.ask(Request::Stop {
         target: Target::Box(name("demo")),
+        haste: box_api::control::Haste::Graceful,
     })
     .await
     .unwrap();

@@ -122,9 +122,11 @@ pub(crate) fn options(folder: &tempfile::TempDir, runtime: &FakeRuntime) -> Serv
         egress: Program {
             program: "/bin/false".into(),
             arguments: Vec::new(),
+            user: None,
         },
         build: "build-of-the-test".to_owned(),
         uid: rustix::process::getuid().as_raw(),
+        outside: |uid| uid,
     }
 }
 
@@ -214,6 +216,9 @@ impl Client {
                 Reply::Done(outcome) => return Ok(outcome),
                 Reply::Problem(problem) => return Err(problem),
                 Reply::Progress { .. }
+                | Reply::Note { .. }
+                | Reply::Decision(_)
+                | Reply::Net(_)
                 | Reply::Streams
                 | Reply::Output { .. }
                 | Reply::Thread { .. }
@@ -248,5 +253,8 @@ pub(crate) fn new_box(text: &str, defaults: box_api::control::Defaults) -> NewBo
         limits: defaults.limits,
         allow: Vec::new(),
         start: true,
+        settings: box_api::control::BoxSettings::default(),
+        setup: None,
+        marks: box_api::control::Marks::default(),
     }
 }

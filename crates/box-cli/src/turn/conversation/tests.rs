@@ -58,7 +58,7 @@ fn decision(number: i64, about: DecisionKind, options: &[(&str, OptionKind)]) ->
     Decision {
         decision: DecisionId(number),
         box_id: box_api::BoxId::from_random([0; 10]),
-        thread: ThreadId::parse(THREAD).unwrap(),
+        thread: Some(ThreadId::parse(THREAD).unwrap()),
         about,
         title: "Run `make`?".to_owned(),
         call: None,

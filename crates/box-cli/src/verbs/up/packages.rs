@@ -1,11 +1,11 @@
 //! Installs packages of the distribution, after a yes (decision D35).
 
-use super::checks::{Package, on_path};
 use crate::child;
 use crate::complaint::Complaint;
 use crate::output::Output;
 use crate::terminal;
 use crate::verbs::confirm::{self, Answer, Question};
+use crate::verbs::doctor::{Package, on_path};
 use std::os::fd::AsFd as _;
 use std::process::Stdio;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::store::schema;
-use box_api::control::{Limits, NetPreset, Profile};
+use box_api::control::{Limits, Profile};
 
 fn database() -> Connection {
     let mut connection = Connection::open_in_memory().unwrap();
@@ -30,6 +30,9 @@ fn record(number: u8, owner: u32, name: &str) -> BoxRecord {
         id_offset: 0,
         created_at_ms: 12,
         problem: None,
+        settings: box_api::control::BoxSettings::default(),
+        origin: None,
+        trashed_at_ms: None,
     }
 }
 

@@ -3,10 +3,10 @@
 //! They are written from inside, as the box's own user: the host never follows a path a box made.
 
 use super::RunError;
-use super::inside::{self, Inside};
 use crate::agents::AgentProfile;
 use crate::boxes::BoxRecord;
 use crate::host::Host;
+use crate::inside::{self, Inside};
 use std::time::Duration;
 
 const WRITE_WAIT: Duration = Duration::from_secs(20);

@@ -1,8 +1,8 @@
 //! `--repo`: which addresses may be cloned, and the clone, inside the box.
 
-use super::inside::{self, Inside, InsideError};
 use crate::boxes::BoxRecord;
 use crate::host::Host;
+use crate::inside::{self, Inside, InsideError};
 use std::fmt;
 use std::time::Duration;
 

@@ -85,7 +85,7 @@ impl Step<'_> {
         let opened = Decision {
             decision,
             box_id: self.state.settings.box_id,
-            thread: self.state.settings.thread,
+            thread: Some(self.state.settings.thread),
             about: ask.about,
             title: ask.title.clone(),
             call: ask.call.clone(),

@@ -20,7 +20,7 @@ async fn pumped() -> (TcpStream, TcpStream) {
     };
     let (client, inner_client) = connect().await;
     let (host, inner_host) = connect().await;
-    tokio::spawn(async move { pump(&inner_client, &inner_host).await });
+    tokio::spawn(async move { pump(&inner_client, &inner_host, &Tally::default()).await });
     (client, host)
 }
 

@@ -74,6 +74,25 @@ pub(crate) fn add_key() -> Outcome {
     })
 }
 
+/// Looks for a key nobody has; to be told so means that it was allowed to look.
+pub(crate) fn request_key() -> Outcome {
+    // SAFETY: two texts that end with zero; no key is made.
+    let found = unsafe {
+        libc::syscall(
+            libc::SYS_request_key,
+            c"user".as_ptr(),
+            c"box-probe".as_ptr(),
+            std::ptr::null::<u8>(),
+            0,
+        )
+    };
+    let errno = std::io::Error::last_os_error().raw_os_error();
+    if found < 0 && errno == Some(libc::ENOKEY) {
+        return Outcome::ok().with("there is no such key");
+    }
+    Outcome::of_call(found)
+}
+
 pub(crate) fn userfaultfd() -> Outcome {
     numbers(libc::SYS_userfaultfd, [0; 4])
 }
@@ -150,6 +169,19 @@ pub(crate) fn clock_settime() -> Outcome {
         }
         .into(),
     )
+}
+
+/// Sets how long a tick of the clock is to what it is (adjtimex(2)).
+pub(crate) fn adjtimex() -> Outcome {
+    // SAFETY: all zeros is a valid request: it changes nothing and asks.
+    let mut clock: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel fills the struct; the second call names one field to be set to its value.
+    let set = unsafe {
+        libc::adjtimex(&raw mut clock);
+        clock.modes = libc::ADJ_TICK;
+        libc::adjtimex(&raw mut clock)
+    };
+    Outcome::of_call(set.into())
 }
 
 /// Raw access to input and output ports.

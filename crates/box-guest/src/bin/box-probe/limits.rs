@@ -41,9 +41,16 @@ pub(crate) fn fork(words: &Words) -> Result<Outcome, Usage> {
     Ok(outcome.with(format!("{} processes", children.len())))
 }
 
-/// Memory that is really used, a MiB at a time, in a child: what ends it, and after how much.
+/// Memory that is really used, a MiB at a time, in a child: what ends it, and after how much. The
+/// second word says of which kind it is.
 pub(crate) fn memory(words: &Words) -> Result<Outcome, Usage> {
     let most = words.number::<usize>(0)?.min(MOST_MIB);
+    let take = match words.text(1).unwrap_or("own") {
+        "own" => own_memory,
+        "memfd" => file_in_memory,
+        "shared" => shared_segment,
+        _ => return Err(Usage),
+    };
     let Ok((mut reader, writer)) = io::pipe() else {
         return Ok(Outcome::not_tried("no pipe could be opened"));
     };
@@ -51,7 +58,7 @@ pub(crate) fn memory(words: &Words) -> Result<Outcome, Usage> {
     match unsafe { libc::fork() } {
         0 => {
             drop(reader);
-            let errno = fill(most, writer);
+            let errno = fill(most, take, writer);
             // SAFETY: ends the child without running anything of the parent's.
             unsafe { libc::_exit(errno) }
         }
@@ -70,26 +77,15 @@ pub(crate) fn memory(words: &Words) -> Result<Outcome, Usage> {
 }
 
 /// Takes and touches memory; gives the error, or 0.
-fn fill(most: usize, mut steps: io::PipeWriter) -> i32 {
+fn fill(most: usize, take: fn() -> io::Result<*mut u8>, mut steps: io::PipeWriter) -> i32 {
     for _ in 0..most {
-        // SAFETY: a new private mapping that nothing else points into.
-        let at = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                MIB,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
+        let at = match take() {
+            Ok(at) => at,
+            Err(error) => return error.raw_os_error().unwrap_or(libc::ENOMEM),
         };
-        if at == libc::MAP_FAILED {
-            return io::Error::last_os_error()
-                .raw_os_error()
-                .unwrap_or(libc::ENOMEM);
-        }
-        // SAFETY: the mapping is this long and writable. Not zero, or it could be shared.
-        unsafe { std::ptr::write_bytes(at.cast::<u8>(), 1, MIB) };
+        // SAFETY: a mapping this long and writable that nothing else points into. Not zero, or it
+        // could be shared.
+        unsafe { std::ptr::write_bytes(at, 1, MIB) };
         if steps.write_all(&[1]).is_err() {
             return libc::EPIPE;
         }
@@ -97,10 +93,60 @@ fn fill(most: usize, mut steps: io::PipeWriter) -> i32 {
     0
 }
 
-fn ended(status: i32) -> Outcome {
+fn own_memory() -> io::Result<*mut u8> {
+    map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+}
+
+/// Pages of a file that lies nowhere (`memfd_create(2)`): they belong to no process. The file stays
+/// with its mapping.
+fn file_in_memory() -> io::Result<*mut u8> {
+    let file = rustix::fs::memfd_create("box-probe", rustix::fs::MemfdFlags::CLOEXEC)?;
+    rustix::fs::ftruncate(&file, MIB as u64)?;
+    map(libc::MAP_SHARED, std::os::fd::AsRawFd::as_raw_fd(&file))
+}
+
+fn map(flags: i32, file: i32) -> io::Result<*mut u8> {
+    // SAFETY: a new mapping that nothing else points into.
+    let at = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            MIB,
+            libc::PROT_READ | libc::PROT_WRITE,
+            flags,
+            file,
+            0,
+        )
+    };
+    if at == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(at.cast())
+}
+
+/// A System V segment, removed at once: it stays while it is attached.
+fn shared_segment() -> io::Result<*mut u8> {
+    // SAFETY: numbers; the segment just made is attached where the kernel likes, and marked to go
+    // with its last user.
+    unsafe {
+        let id = libc::shmget(libc::IPC_PRIVATE, MIB, 0o600);
+        if id < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let at = libc::shmat(id, std::ptr::null(), 0);
+        let error = io::Error::last_os_error();
+        libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut());
+        if at.addr() == usize::MAX {
+            return Err(error);
+        }
+        Ok(at.cast())
+    }
+}
+
+pub(crate) fn ended(status: i32) -> Outcome {
     if libc::WIFSIGNALED(status) {
         let signal = match libc::WTERMSIG(status) {
             libc::SIGKILL => "SIGKILL".to_owned(),
+            libc::SIGSYS => "SIGSYS".to_owned(),
             libc::SIGBUS => "SIGBUS".to_owned(),
             other => format!("SIG#{other}"),
         };

@@ -21,13 +21,18 @@
     reason = "system calls no safe crate offers; each use says why it is sound"
 )]
 
+mod abi;
 mod files;
+mod floods;
 mod identity;
+mod ipc;
 mod kernel;
 mod limits;
+mod metadata;
 mod namespaces;
 mod network;
 mod outcome;
+mod priority;
 mod processes;
 mod words;
 
@@ -53,6 +58,16 @@ const PROBES: &[(&str, Probe)] = &[
     ("device", With("<path>", files::device)),
     ("mknod", With("<path> <b|c> <major> <minor>", files::mknod)),
     ("open-by-handle", With("<path>", files::open_by_handle)),
+    ("chown", With("<path> <uid> <gid>", metadata::chown)),
+    ("setxattr", With("<path> <name> <value>", metadata::setxattr)),
+    ("link", With("<from> <to>", metadata::link)),
+    ("list", With("<folder>", metadata::list)),
+    ("readlink", With("<path>", metadata::readlink)),
+    ("put", With("<path> <text>", metadata::put)),
+    ("remount-writable", With("<mount point>", metadata::remount_writable)),
+    ("mount-setattr", With("<mount point>", metadata::mount_setattr)),
+    ("chroot", With("<folder>", metadata::chroot)),
+    ("pagemap", Plain(metadata::pagemap)),
     ("chroot-escape", With("<folder to make and remove>", files::chroot_escape)),
     ("ptrace", With("<pid>", processes::ptrace)),
     ("kill", With("<pid> <signal>", processes::kill)),
@@ -76,11 +91,20 @@ const PROBES: &[(&str, Probe)] = &[
     ("connect", With("<tcp|udp> <address:port> <ms>", network::connect)),
     ("bind", With("<tcp|udp> <address:port>", network::bind)),
     ("resolve", With("<name>", network::resolve)),
+    ("unix-connect", With("<path or @name>", network::unix_connect)),
+    ("unix-serve", With("<path or @name> <ms>", network::unix_serve)),
+    ("unix-say", With("<path or @name> <hex> <ms>", network::unix_say)),
+    ("interface-flags", Plain(network::interface_flags)),
+    ("socket-option", With("<mark|transparent|force-buffer>", network::socket_option)),
+    ("shm-make", With("<key in hex>", ipc::make)),
+    ("shm-find", With("<key in hex>", ipc::find)),
+    ("shm-remove", With("<key in hex>", ipc::remove)),
     ("bpf", Plain(kernel::bpf)),
     ("perf-event-open", Plain(kernel::perf_event_open)),
     ("io-uring-setup", Plain(kernel::io_uring_setup)),
     ("keyctl", Plain(kernel::keyctl)),
     ("add-key", Plain(kernel::add_key)),
+    ("request-key", Plain(kernel::request_key)),
     ("userfaultfd", Plain(kernel::userfaultfd)),
     ("fanotify-init", Plain(kernel::fanotify_init)),
     ("kexec-load", Plain(kernel::kexec_load)),
@@ -90,6 +114,8 @@ const PROBES: &[(&str, Probe)] = &[
     ("syslog", Plain(kernel::syslog)),
     ("acct", Plain(kernel::acct)),
     ("clock-settime", Plain(kernel::clock_settime)),
+    ("adjtimex", Plain(kernel::adjtimex)),
+    ("unshare-by", With("<native|i386|x32>", abi::unshare)),
     ("iopl", Plain(kernel::iopl)),
     ("setuid", With("<uid>", identity::setuid)),
     ("setgid", With("<gid>", identity::setgid)),
@@ -97,9 +123,19 @@ const PROBES: &[(&str, Probe)] = &[
     ("capabilities", Plain(identity::capabilities)),
     ("personality", With("<hex>", identity::personality)),
     ("fork-until-fail", With("<most>", limits::fork)),
-    ("memory-until-fail", With("<most MiB>", limits::memory)),
+    ("nice", With("<value>", priority::nice)),
+    ("realtime", Plain(priority::realtime)),
+    ("io-realtime", Plain(priority::io_realtime)),
+    ("limit", With("<nofile|nproc|core> <raise|lower>", priority::limit)),
+    ("memory-until-fail", With("<most MiB> [own|memfd|shared]", limits::memory)),
     ("file-until-fail", With("<path> <most MiB>", limits::file)),
     ("open-until-fail", With("<most>", limits::open)),
+    ("fork-bomb", With("<ms>", floods::fork_bomb)),
+    ("threads-until-fail", With("<most>", floods::threads)),
+    ("inodes-until-fail", With("<folder to make and remove> <most>", floods::inodes)),
+    ("files-of-many", With("<processes> <each> <ms>", floods::files_of_many)),
+    ("connections-of-many", With("<address:port> <processes> <each> <ms>", floods::connections_of_many)),
+    ("flood-names", With("<address:port> <ms>", floods::names)),
     ("spin", With("<ms>", limits::spin)),
 ];
 

@@ -15,11 +15,22 @@ fn followed(script: &str, time_max: Duration) -> (Followed, bool, tempfile::Temp
     let root = tempfile::tempdir().unwrap();
     let recipe = Recipe::of(&Reference::Default).unwrap();
     let (sender, _lines) = mpsc::channel(1);
-    let mut child = command(&program, &recipe, &work.path().join("sources"))
-        .spawn()
-        .unwrap();
+    let mut child = command(
+        &program,
+        &recipe,
+        &work.path().join("sources"),
+        Privileges::Root,
+    )
+    .spawn()
+    .unwrap();
     let folder = File::open(root.path()).unwrap();
-    let followed = follow(&mut child, folder.as_fd(), &Say(sender), time_max).unwrap();
+    let followed = follow(
+        &mut child,
+        folder.as_fd(),
+        (&Say(sender), &Policy::IMAGE),
+        time_max,
+    )
+    .unwrap();
     (followed, child.wait().unwrap().success(), root)
 }
 

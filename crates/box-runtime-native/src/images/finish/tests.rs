@@ -9,7 +9,8 @@ use std::path::Path;
 fn finished(prepare: impl FnOnce(&Path)) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     prepare(root.path());
-    finish("test", File::open(root.path()).unwrap().as_fd()).unwrap();
+    let folder = File::open(root.path()).unwrap();
+    finish("test", folder.as_fd(), Privileges::Root).unwrap();
     root
 }
 
@@ -68,7 +69,12 @@ fn links_in_the_tree_lead_where_they_lead_in_the_box() {
 fn a_tree_that_leaves_no_room_is_refused_by_name() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("proc"), "").unwrap();
-    let error = finish("file:/x.tar", File::open(root.path()).unwrap().as_fd()).unwrap_err();
+    let error = finish(
+        "file:/x.tar",
+        File::open(root.path()).unwrap().as_fd(),
+        Privileges::Root,
+    )
+    .unwrap_err();
     assert!(
         error
             .to_string()

@@ -304,11 +304,7 @@ fn damage_is_told_with_its_place() {
 
 #[test]
 fn compressions_nobody_reads_are_named() {
-    for (magic, with) in [
-        (&b"\xfd7zXZ\0rest"[..], "xz"),
-        (b"\x28\xb5\x2f\xfdrest", "zstd"),
-        (b"BZh9rest", "bzip2"),
-    ] {
+    for (magic, with) in [(&b"\xfd7zXZ\0rest"[..], "xz"), (b"BZh9rest", "bzip2")] {
         assert_eq!(
             refusal(magic, &Policy::IMAGE),
             format!("it is compressed with {with}, which is not supported")

@@ -16,8 +16,27 @@ impl Chance {
     }
 }
 
-const PARTS: [&str; 16] = [
-    "a", "b", "c", "d", "a", "b", "c", "d", "e", "f", "..", ".", "", "/", "out", "canary",
+const PARTS: [&str; 20] = [
+    "a",
+    "b",
+    "c",
+    "d",
+    "a",
+    "b",
+    "c",
+    "d",
+    "e",
+    "f",
+    "..",
+    ".",
+    "",
+    "/",
+    "out",
+    "canary",
+    ".wh.a",
+    ".wh.b",
+    ".wh.canary",
+    ".wh..wh..opq",
 ];
 const KINDS: &[u8] = b"00000055555552222211134L";
 
@@ -91,6 +110,16 @@ fn look(folder: &Path) -> BTreeMap<PathBuf, String> {
 
 #[test]
 fn no_archive_touches_anything_outside_its_folder() {
+    attack(&Policy::IMAGE, 1);
+}
+
+#[test]
+fn no_layers_over_each_other_touch_anything_outside_their_folder() {
+    attack(&Policy::LAYER, 3);
+}
+
+/// Unpacks so many archives of a seed into one folder, one after the other.
+fn attack(policy: &Policy, archives: usize) {
     let outer = tempfile::tempdir().unwrap();
     let outside = outer.path().join("out");
     fs::create_dir(&outside).unwrap();
@@ -100,12 +129,14 @@ fn no_archive_touches_anything_outside_its_folder() {
     let (mut done, mut refused) = (0, 0);
     for seed in 1..=2000 {
         let mut chance = Chance(seed);
-        let bytes = archive(&mut chance, outside.to_str().unwrap());
         fs::create_dir(&root).unwrap();
         let before = look(&outside);
-        match unpack_into(&root, &bytes, &Policy::IMAGE) {
-            Ok(_) => done += 1,
-            Err(_) => refused += 1,
+        for _ in 0..archives {
+            let bytes = archive(&mut chance, outside.to_str().unwrap());
+            match unpack_into(&root, &bytes, policy) {
+                Ok(_) => done += 1,
+                Err(_) => refused += 1,
+            }
         }
         assert_eq!(look(&outside), before, "seed {seed}");
         assert_eq!(

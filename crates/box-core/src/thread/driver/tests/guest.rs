@@ -215,7 +215,9 @@ impl Guest {
                 )
                 .await;
             }
-            Request::Exec { .. } | Request::List | Request::Ping => panic!("not asked here"),
+            Request::Exec { .. } | Request::Dial { .. } | Request::List | Request::Ping => {
+                panic!("not asked here")
+            }
         }
     }
 

@@ -1,0 +1,114 @@
+//! What a box is like: how hard, where it may go, its limits and settings, where it came from.
+
+use crate::{BoxId, BoxName, Label};
+use serde::{Deserialize, Serialize};
+
+/// How hard a box is (decision D2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// uid 1020, read-only root, no capability.
+    Locked,
+    /// uid 0 of its own user namespace, writable root.
+    Root,
+}
+
+/// Which hosts a box may reach when nothing else is said (decision D32).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetPreset {
+    Balanced,
+    Open,
+    Locked,
+}
+
+/// Limits of a box (decision D11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Thousandths of a CPU.
+    pub cpu_milli: u32,
+    pub memory_bytes: u64,
+    pub pids: u32,
+    /// Size of the tmpfs that `/tmp`, `/run` and `/dev/shm` share.
+    pub tmp_bytes: u64,
+    /// Workspace, home and, for `root`, changes to the root.
+    pub disk_bytes: u64,
+    /// Open files of one process.
+    pub open_files: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            cpu_milli: 2000,
+            memory_bytes: 4 << 30,
+            pids: 512,
+            tmp_bytes: 512 << 20,
+            disk_bytes: 20 << 30,
+            open_files: 65_536,
+        }
+    }
+}
+
+/// What a box is told besides its limits; absent fields are off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoxSettings {
+    /// The box is stopped when it has run this long (A23).
+    #[serde(default)]
+    pub deadline_ms: Option<u64>,
+    /// The box is frozen when nothing of it was asked for this long, and thawed on first touch.
+    #[serde(default)]
+    pub freeze_after_ms: Option<u64>,
+    /// Namespaces may be made inside, for containers in a `root` box (D7).
+    #[serde(default)]
+    pub nested: bool,
+    #[serde(default, skip_serializing_if = "Accounts::are_defaults")]
+    pub accounts: Accounts,
+}
+
+/// Which accounts a box may use without anybody naming them (D34).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Accounts {
+    /// Its owner's default account of each kind.
+    #[default]
+    Defaults,
+    /// None, as an import has it: what is in the box came from elsewhere.
+    None,
+}
+
+impl Accounts {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn are_defaults(&self) -> bool {
+        *self == Self::Defaults
+    }
+}
+
+/// Where the files of a box came from, when that was no image (B16, B29).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum Origin {
+    /// Cloned from a box, or from a snapshot of it; ids outlive names.
+    Clone {
+        id: BoxId,
+        name: BoxName,
+        #[serde(default)]
+        label: Option<Label>,
+    },
+    /// Imported from an archive. The first and the last time it travelled, and how often.
+    Import {
+        /// The box the archive was made of, on the host it came from.
+        id: BoxId,
+        name: BoxName,
+        exported_at_ms: i64,
+        first_imported_at_ms: i64,
+        last_imported_at_ms: i64,
+        times: u32,
+        /// What it was before it first travelled.
+        #[serde(default)]
+        before: Option<Box<Self>>,
+    },
+}

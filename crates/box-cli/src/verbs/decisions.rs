@@ -1,0 +1,117 @@
+//! `box decisions`: what waits for a person, in every box.
+
+use super::{Ended, Print};
+use crate::client::unexpected;
+use crate::host::{self, OtherBuild};
+use crate::output::{Format, visible};
+use box_api::control::{Outcome, Reply, Request};
+use box_api::network::Waiting;
+use box_api::thread::{DecisionKind, DecisionState};
+
+/// List what waits for your answer
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    box decisions\n  \
+    box decisions --follow\n  \
+    box answer 12 once\n\n\
+    While you follow, a connection to a host that is not listed waits up to 20 s for your answer.")]
+pub(super) struct Args {
+    /// Go on as things are asked
+    #[arg(long, short)]
+    follow: bool,
+    #[command(flatten)]
+    pub(super) print: Print,
+}
+
+pub(super) fn run(args: &Args) -> Ended {
+    let mut output = args.print.output();
+    let mut client = host::reach(&mut output, OtherBuild::Bear)?;
+    let request = Request::Decisions {
+        follow: args.follow,
+    };
+    if !args.follow {
+        let outcome = client.ask(&mut output, &request)?;
+        let Outcome::Decisions { decisions } = outcome else {
+            return Err(unexpected(&outcome));
+        };
+        if output.format() == Format::Json {
+            output.object(&decisions)?;
+        } else if decisions.is_empty() {
+            output.note("nothing waits for you");
+        } else {
+            let all: String = decisions.iter().map(shown).collect();
+            output.data(all.as_bytes())?;
+        }
+        return Ok(0);
+    }
+    client.request(&request)?;
+    loop {
+        match client.next(None)? {
+            Reply::Decision(waiting) if output.format() == Format::Json => {
+                output.object(&waiting)?;
+            }
+            Reply::Decision(waiting) if waiting.decision.state == DecisionState::Open => {
+                output.data(shown(&waiting).as_bytes())?;
+            }
+            Reply::Decision(_) => {}
+            Reply::Progress { text } => output.progress(&text),
+            Reply::Problem(problem) => return Err(problem.into()),
+            other @ (Reply::Note { .. }
+            | Reply::Streams
+            | Reply::Output { .. }
+            | Reply::Thread { .. }
+            | Reply::Update(_)
+            | Reply::Net(_)
+            | Reply::AnswerRefused { .. }
+            | Reply::Done(_)) => return Err(unexpected(&other)),
+        }
+    }
+}
+
+/// The decision and the lines that answer it.
+fn shown(waiting: &Waiting) -> String {
+    let decision = &waiting.decision;
+    let about = match decision.about {
+        DecisionKind::Permission => "permission",
+        DecisionKind::Question => "question",
+        DecisionKind::Network => "network",
+        DecisionKind::Push => "push",
+    };
+    let number = decision.decision;
+    let head = format!(
+        "{number}  {}  {about}: {}\n",
+        waiting.name,
+        visible(&decision.title)
+    );
+    let options = decision.options.iter().map(|option| {
+        format!(
+            "      box answer {number} {}    {}\n",
+            word(&option.id),
+            visible(&option.label)
+        )
+    });
+    std::iter::once(head).chain(options).collect()
+}
+
+/// An id as a shell takes it.
+fn word(id: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    if !id.is_empty() && id.chars().all(plain) {
+        id.to_owned()
+    } else {
+        format!("'{}'", visible(id).replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_can_be_typed_as_it_is_shown() {
+        assert_eq!(word("allow_once"), "allow_once");
+        assert_eq!(word("yes; rm -rf ~"), "'yes; rm -rf ~'");
+        assert_eq!(word("it's"), r"'it'\''s'");
+        assert_eq!(word(""), "''");
+    }
+}

@@ -1,0 +1,188 @@
+//! `box net`: what a box reached, what it was refused, and how much went through.
+
+use super::{Ended, Print};
+use crate::age;
+use crate::client::unexpected;
+use crate::host::{self, OtherBuild};
+use crate::output::{Format, table, visible};
+use box_api::BoxName;
+use box_api::control::{Outcome, Reply, Request};
+use box_api::network::{Net, NetLine};
+
+/// Show what a box reached and what it was refused
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    box net demo\n  \
+    box net demo --follow\n  \
+    box net demo --refused --json\n\n\
+    `box policy set demo --allow example.org` lets a host through.")]
+pub(super) struct Args {
+    #[arg(value_name = "NAME", value_parser = BoxName::parse)]
+    name: BoxName,
+    /// Go on as things happen
+    #[arg(long, short)]
+    follow: bool,
+    /// Only what did not go through
+    #[arg(long)]
+    refused: bool,
+    #[command(flatten)]
+    pub(super) print: Print,
+}
+
+const ALLOWED: &str = "allowed";
+
+pub(super) fn run(args: &Args) -> Ended {
+    let mut output = args.print.output();
+    let mut client = host::reach(&mut output, OtherBuild::Bear)?;
+    let wanted = |line: &NetLine| !args.refused || line.verdict != ALLOWED;
+    let request = Request::Net(Net {
+        name: args.name.clone(),
+        follow: args.follow,
+    });
+    if !args.follow {
+        let outcome = client.ask(&mut output, &request)?;
+        let Outcome::Net { lines } = outcome else {
+            return Err(unexpected(&outcome));
+        };
+        let lines: Vec<NetLine> = lines.into_iter().filter(wanted).collect();
+        if output.format() == Format::Json {
+            output.object(&lines)?;
+        } else if lines.is_empty() {
+            output.note(&format!("box `{}` has not used the network yet", args.name));
+        } else {
+            output.data(shown(&lines, age::now_ms()).as_bytes())?;
+        }
+        return Ok(0);
+    }
+    client.request(&request)?;
+    loop {
+        match client.next(None)? {
+            Reply::Net(line) if !wanted(&line) => {}
+            Reply::Net(line) if output.format() == Format::Json => output.object(&line)?,
+            Reply::Net(line) => output.data(format!("{}\n", one(&line)).as_bytes())?,
+            Reply::Problem(problem) => return Err(problem.into()),
+            other @ (Reply::Progress { .. }
+            | Reply::Note { .. }
+            | Reply::Streams
+            | Reply::Output { .. }
+            | Reply::Thread { .. }
+            | Reply::Update(_)
+            | Reply::Decision(_)
+            | Reply::AnswerRefused { .. }
+            | Reply::Done(_)) => return Err(unexpected(&other)),
+        }
+    }
+}
+
+fn shown(lines: &[NetLine], now_ms: i64) -> String {
+    let heading = [
+        "HOST", "VERDICT", "TIMES", "SENT", "RECEIVED", "LAST", "RULE",
+    ];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend(lines.iter().map(|line| {
+        vec![
+            visible(named(line)).into_owned(),
+            verdict(line),
+            line.times.to_string(),
+            amount(line.sent_bytes),
+            amount(line.received_bytes),
+            format!("{} ago", age::short(line.at_ms, now_ms)),
+            visible(&why(line)).into_owned(),
+        ]
+    }));
+    table::columns(&rows)
+}
+
+/// `blocked 14×: evil.test (not_listed)`, for a line of its own.
+fn one(line: &NetLine) -> String {
+    let host = visible(named(line));
+    let times = if line.times > 1 {
+        format!(" {}×", line.times)
+    } else {
+        String::new()
+    };
+    if line.verdict == ALLOWED {
+        return format!(
+            "reached{times}: {host}, {} sent, {} received ({})",
+            table::bytes(line.sent_bytes),
+            table::bytes(line.received_bytes),
+            visible(&why(line))
+        );
+    }
+    let rule = if line.rule.is_empty() {
+        line.verdict.clone()
+    } else {
+        format!("{}, {}", line.verdict, line.rule)
+    };
+    format!("blocked{times}: {host} ({})", visible(&rule))
+}
+
+fn named(line: &NetLine) -> &str {
+    if line.host.is_empty() {
+        "(nothing named)"
+    } else {
+        &line.host
+    }
+}
+
+fn verdict(line: &NetLine) -> String {
+    if line.verdict == ALLOWED {
+        line.verdict.clone()
+    } else {
+        format!("blocked: {}", visible(&line.verdict))
+    }
+}
+
+fn why(line: &NetLine) -> String {
+    match &line.credential {
+        Some(credential) => format!("{} {credential}", line.rule),
+        None => line.rule.clone(),
+    }
+}
+
+fn amount(bytes: u64) -> String {
+    if bytes == 0 {
+        String::new()
+    } else {
+        table::bytes(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(host: &str, verdict: &str, times: u64) -> NetLine {
+        NetLine {
+            host: host.to_owned(),
+            verdict: verdict.to_owned(),
+            rule: String::new(),
+            at_ms: 0,
+            times,
+            sent_bytes: 0,
+            received_bytes: 0,
+            credential: None,
+        }
+    }
+
+    #[test]
+    fn what_was_blocked_often_is_one_line() {
+        let blocked = line("evil.test", "not_listed", 14);
+        assert_eq!(one(&blocked), "blocked 14×: evil.test (not_listed)");
+        let mut reached = line("api.test:443", ALLOWED, 1);
+        reached.rule = "credential".to_owned();
+        reached.credential = Some("claude:default".to_owned());
+        reached.received_bytes = 1_500_000;
+        assert_eq!(
+            one(&reached),
+            "reached: api.test:443, 0 B sent, 1.5 MB received (credential claude:default)"
+        );
+    }
+
+    #[test]
+    fn a_box_cannot_steer_the_terminal_by_a_name() {
+        let evil = line("\u{1b}[2Jx", "malformed", 1);
+        assert!(!shown(std::slice::from_ref(&evil), 0).contains('\u{1b}'));
+        assert!(!one(&evil).contains('\u{1b}'));
+    }
+}

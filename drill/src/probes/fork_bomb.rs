@@ -1,0 +1,43 @@
+//! A bomb that nobody can catch: every process starts two and ends.
+
+use super::neighbour::beside;
+use crate::{Attempt, Finding, Place, Probe, Stage, StageError};
+use box_api::control::Profile;
+use std::time::Duration;
+
+pub(super) const PROBE: Probe = Probe {
+    name: "fork-bomb",
+    claim: "a box full of a bomb leaves its neighbour in peace and can still be removed",
+    attempt,
+};
+
+const BOX: &str = "bomb";
+/// Longer than anybody waits for the box's end.
+const BOMB_MS: &str = "60000";
+const START_TIME_MAX: Duration = Duration::from_secs(10);
+
+fn attempt(stage: &dyn Stage) -> Result<Finding, StageError> {
+    let profile = match stage.facts().profile {
+        Profile::Locked => "locked",
+        Profile::Root => "root",
+    };
+    let made = stage.verb(&["new", BOX, "--profile", profile, "--net", "locked"])?;
+    let program = &stage.facts().program_inside;
+    let bomb = ["exec", BOX, "--", program, "fork-bomb", BOMB_MS];
+    let ((bombed, removed), neighbour) = beside(stage, &["true"], || {
+        let bombed = stage.run(Place::Verb, &bomb, START_TIME_MAX)?;
+        // In the middle of it, and it may well find no room.
+        stage.run(Place::Verb, &["exec", BOX, "--", "true"], START_TIME_MAX)?;
+        Ok((bombed, stage.verb(&["rm", BOX, "--force", "--now"])?))
+    })?;
+    let attacks = [neighbour.reversed(), removed.reversed()];
+    let controls = [
+        made,
+        Attempt {
+            what: "run the bomb until there is no room".to_owned(),
+            worked: bombed.stdout.contains("EAGAIN"),
+            saw: format!("{} {}", bombed.code, bombed.stdout.trim()),
+        },
+    ];
+    Ok(Finding::judge(&attacks, &controls))
+}
