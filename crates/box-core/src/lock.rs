@@ -11,6 +11,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// Longest note of a holder that is read.
 const NOTE_BYTES_MAX: u64 = 4 << 10;
+/// Together half a second, which two hosts started at once may as well wait.
+const TRIES: u32 = 25;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// A lock that is held until it is dropped or its process ends.
 #[derive(Debug)]
@@ -61,7 +64,7 @@ impl Lock {
             .mode(0o600)
             .open(path)
             .map_err(fail)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        match patiently(&file) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
                 return Err(LockError::Held {
@@ -74,6 +77,18 @@ impl Lock {
         write(&mut file, holder).map_err(fail)?;
         Ok(Self { _file: file })
     }
+}
+
+/// A host that was killed is gone from its socket a moment before it is gone from its locks: the
+/// kernel closes a process's files one after the other.
+fn patiently(file: &File) -> Result<(), Errno> {
+    for _ in 0..TRIES {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(BETWEEN_TRIES),
+            other => return other,
+        }
+    }
+    flock(file, FlockOperation::NonBlockingLockExclusive)
 }
 
 fn read(file: &mut File) -> Option<Holder> {
