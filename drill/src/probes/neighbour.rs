@@ -4,9 +4,8 @@ use crate::{Answer, Attempt, Finding, Place, Stage, StageError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A neighbour that answers later than this starves. Generous, as nothing holds the CPU time of boxes of an
-/// ordinary user, and the machine may be at work besides.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
+/// A neighbour that answers later than this starves.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// What `box info` says where there is no cgroup.
 pub(super) const BEST_EFFORT: &str = "best effort";
