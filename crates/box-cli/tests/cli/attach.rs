@@ -63,6 +63,7 @@ fn the_last_turn_is_shown_and_followed_to_its_end() {
 fn a_person_goes_on_with_the_conversation() {
     let host = FakeHost::new();
     host.on(request(), |talk| {
+        talk.person();
         two_turns(talk);
         talk.grew(5, 10, "wer.");
         talk.row(
@@ -104,6 +105,7 @@ fn a_person_goes_on_with_the_conversation() {
 fn leaving_a_turn_that_runs_leaves_it_running() {
     let host = FakeHost::new();
     host.on(request(), |talk| {
+        talk.person();
         two_turns(talk);
         talk.is_left();
     });
@@ -154,4 +156,36 @@ fn a_box_without_a_thread_is_told() {
     error: no agent has worked in box `demo` yet
     hint: `box run claude "…" --name demo`
     "#);
+}
+
+#[test]
+fn a_person_is_asked_about_the_network_beside_the_journal() {
+    let host = FakeHost::new();
+    host.on(request(), |talk| {
+        talk.person();
+        two_turns(talk);
+        talk.network(7, "demo", json!({"state": "open"}));
+        talk.hears(&json!({"say": "answer", "decision": 7, "option": "once"}));
+        talk.network(7, "demo", json!({"state": "answered", "option": "once"}));
+        // Somebody else answers this one: the question goes.
+        talk.network(8, "demo", json!({"state": "open"}));
+        talk.network(8, "demo", json!({"state": "answered", "option": "block"}));
+        talk.grew(5, 10, "wer.");
+        talk.row(
+            6,
+            json!({"kind": "turn_ended", "outcome": "done", "note": null}),
+        );
+        talk.is_left();
+    });
+    let mut person = Person::at(&host.program(&["attach", "demo"]));
+    person
+        .sees("wants to reach new.test:443")
+        .sees("keep blocked")
+        .sees("your choice [1-2]: ")
+        .types("1\n")
+        .sees("→ allow once")
+        .sees("→ keep blocked")
+        .sees("wer.")
+        .types("\u{4}");
+    assert_eq!(person.finish(), 0, "{}", person.seen);
 }

@@ -284,27 +284,39 @@ impl Talk {
         self.row(seq, json!({"kind": "decision_closed", "decision": decision, "state": state, "by": null, "note": null}));
     }
 
-    /// What the client says next, besides that a person looks.
-    fn said(&mut self) -> Option<Value> {
-        loop {
-            let said: ClientMessage = receive(&mut self.stream)?;
-            if said != ClientMessage::Person {
-                return Some(serde_json::to_value(&said).unwrap());
-            }
-        }
+    /// The client must say next that a person looks and answers.
+    #[track_caller]
+    pub(crate) fn person(&mut self) {
+        self.hears(&json!({"say": "person"}));
+    }
+
+    /// A host that box `name` wants to reach is asked about; or that is over.
+    pub(crate) fn network(&mut self, number: u64, name: &str, state: Value) {
+        self.reply(json!({
+            "reply": "decision", "name": name,
+            "decision": {
+                "decision": number, "box_id": "aaaaaaaaaaaaaaaa", "about": "network", "state": state,
+                "title": format!("box `{name}` wants to reach new.test:443, which is not on its list"),
+                "options": [
+                    {"id": "once", "label": "allow once", "kind": "allow_once"},
+                    {"id": "block", "label": "keep blocked", "kind": "reject_always"},
+                ],
+            },
+        }));
     }
 
     /// The client must say this next.
     #[track_caller]
     pub(crate) fn hears(&mut self, message: &Value) {
-        let said = self.said().expect("the client went away without a word");
-        assert_eq!(&said, message);
+        let said: ClientMessage =
+            receive(&mut self.stream).expect("the client went away without a word");
+        assert_eq!(&serde_json::to_value(&said).unwrap(), message);
     }
 
     /// The client must go away without another word.
     #[track_caller]
     pub(crate) fn is_left(&mut self) {
-        let said = self.said();
+        let said = receive::<Value>(&mut self.stream);
         assert_eq!(said, None, "the client said something instead of going");
     }
 

@@ -202,6 +202,7 @@ fn allow_all_answers_what_is_asked_anyway() {
 fn a_person_answers_by_number() {
     let host = FakeHost::new();
     host.on(request("go"), |talk| {
+        talk.person();
         talk.begin("demo");
         talk.ask(2);
         talk.hears(&json!({"say": "answer", "decision": 42, "option": "once"}));
@@ -227,6 +228,7 @@ fn a_person_answers_by_number() {
 fn what_comes_while_a_question_stands_does_not_hide_it() {
     let host = FakeHost::new();
     host.on(request("go"), |talk| {
+        talk.person();
         talk.begin("demo");
         talk.ask(2);
         talk.text(3, "Meanwhile.");
@@ -354,11 +356,13 @@ fn a_host_that_dies_in_mid_turn_is_taken_up_without_loss_or_doubling() {
 fn a_permission_that_was_open_when_the_host_died_is_answered_once() {
     let host = FakeHost::new();
     host.on(request("go"), |talk| {
+        talk.person();
         talk.begin("demo");
         talk.ask(2);
         talk.hears(&json!({"say": "answer", "decision": 42, "option": "once"}));
     });
     host.on(attach(2, 0), |talk| {
+        talk.person();
         talk.caught_up(3, 2, 0);
         // It had not been written down: it is said again.
         talk.hears(&json!({"say": "answer", "decision": 42, "option": "once"}));
