@@ -164,12 +164,12 @@ fn a_person_is_asked_about_the_network_beside_the_journal() {
     host.on(request(), |talk| {
         talk.person();
         two_turns(talk);
-        talk.network(7, "demo", json!({"state": "open"}));
+        talk.network(7, "demo", &json!({"state": "open"}));
         talk.hears(&json!({"say": "answer", "decision": 7, "option": "once"}));
-        talk.network(7, "demo", json!({"state": "answered", "option": "once"}));
+        talk.network(7, "demo", &json!({"state": "answered", "option": "once"}));
         // Somebody else answers this one: the question goes.
-        talk.network(8, "demo", json!({"state": "open"}));
-        talk.network(8, "demo", json!({"state": "answered", "option": "block"}));
+        talk.network(8, "demo", &json!({"state": "open"}));
+        talk.network(8, "demo", &json!({"state": "answered", "option": "block"}));
         talk.grew(5, 10, "wer.");
         talk.row(
             6,

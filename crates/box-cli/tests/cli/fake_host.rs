@@ -291,7 +291,7 @@ impl Talk {
     }
 
     /// A host that box `name` wants to reach is asked about; or that is over.
-    pub(crate) fn network(&mut self, number: u64, name: &str, state: Value) {
+    pub(crate) fn network(&mut self, number: u64, name: &str, state: &Value) {
         self.reply(json!({
             "reply": "decision", "name": name,
             "decision": {

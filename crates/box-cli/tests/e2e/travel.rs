@@ -144,6 +144,25 @@ fn furnished(host: &TestHost) {
     sh(host, "demo", "echo later > note; mv /usr/share /usr/shared");
     let busy = "(while :; do date +%s%N >> busy; done) >/dev/null 2>&1 & echo";
     sh(host, "demo", busy);
+    host.ok(&[
+        "policy",
+        "set",
+        "demo",
+        "--deny",
+        "bad.test",
+        "--allow",
+        "good.test",
+    ]);
+}
+
+fn assert_rules_came_along(elsewhere: &Elsewhere) {
+    let policy = elsewhere.ok(&["policy", "show", "there", "--json"]);
+    let policy: Value = serde_json::from_str(&policy).unwrap();
+    let entries = policy["entries"].as_array().unwrap();
+    for (entry, verdict) in [("bad.test", "deny"), ("good.test", "allow")] {
+        let is_it = |known: &Value| known["entry"] == entry && known["verdict"] == verdict;
+        assert!(entries.iter().any(is_it), "{entry}: {policy}");
+    }
 }
 
 #[test]
@@ -189,6 +208,7 @@ fn a_running_box_travels_to_a_host_that_has_nothing_and_back() {
     );
     let kept = labels(&elsewhere.ok(&["snapshots", "there", "--json"]));
     assert_eq!(kept, ["pristine", "good"]);
+    assert_rules_came_along(&elsewhere);
     let info = elsewhere.info("there");
     assert_eq!(
         (&info["title"], &info["profile"]),

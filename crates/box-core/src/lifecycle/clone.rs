@@ -1,19 +1,22 @@
 //! `clone`: source held → row → files → identity of its own → start (B10, B11, B16).
 
 use super::claim::settle;
-use super::create::{CreateError, check_limits, give_up, refuse_taken};
+use super::create::{CreateError, check_limits, give_up, refuse_taken, reserve};
 use super::snapshot::{self, SnapshotError, engine_of, known};
 use super::{files, spec_of, start};
-use crate::boxes::rows::{self, Reserved};
+use crate::boxes::rows;
 use crate::boxes::{self, BoxRecord, FindError};
 use crate::caller::Caller;
 use crate::credentials;
 use crate::host::Host;
-use crate::store::{Durability, StoreError};
+use crate::network::rules;
+use crate::store::StoreError;
 use crate::watch::standing_still;
+use box_api::BoxId;
 use box_api::control::{BoxSettings, BoxState, CloneBox, Limits, Origin, Sizes};
 use box_api::snapshot::{CopyMethod, SnapshotInfo};
 use box_runtime::{CloneSource, Progress, fault};
+use rusqlite::Transaction;
 use std::sync::Arc;
 
 /// Why a box was not cloned.
@@ -65,7 +68,7 @@ async fn recipe(
     let (held, source) = snapshot::hold(host, source.id).await?;
     tell_size(host, &source, chosen.as_ref(), progress).await;
     let planned = planned(host, *caller, (asked, limits), &source);
-    let record = reserve(host, planned, &source).await?;
+    let record = reserve_like(host, planned, source.id).await?;
     fault::point("clone.reserved");
     if let Err(error) = build(host, &record, &source, progress).await {
         give_up(host, &record).await;
@@ -172,30 +175,18 @@ fn planned(
     }
 }
 
-/// Row and what the way out knows of names, together: a clone has both or neither.
-async fn reserve(
+/// Row, what the way out knows of names, and what its owner said about its network, together.
+async fn reserve_like(
     host: &Host,
-    mut record: BoxRecord,
-    source: &BoxRecord,
-) -> Result<BoxRecord, CloneError> {
-    let (row, source) = (record.clone(), source.id);
-    let reserved = host.store.write(Durability::Full, move |transaction| {
-        let reserved = rows::reserve(transaction, &row)?;
-        if let Reserved::Offset(_) = reserved {
-            rows::copy_names(transaction, &source, &row.id)?;
-        }
-        Ok(reserved)
-    });
-    let reserved = reserved.await?;
-    host.changes.tell();
-    match reserved {
-        Reserved::Offset(id_offset) => {
-            record.id_offset = id_offset;
-            Ok(record)
-        }
-        Reserved::NameTaken => Err(CreateError::NameTaken(record.name).into()),
-        Reserved::Full => Err(CreateError::Full.into()),
-    }
+    record: BoxRecord,
+    source: BoxId,
+) -> Result<BoxRecord, CreateError> {
+    let id = record.id;
+    let beside = move |transaction: &Transaction<'_>| {
+        rows::copy_names(transaction, &source, &id)?;
+        rules::copy(transaction, &source, &id)
+    };
+    reserve(host, record, beside).await
 }
 
 async fn build(

@@ -17,6 +17,7 @@ use box_api::control::{BoxState, Limits, NewBox};
 use box_api::egress::{HostPattern, HostPatternError};
 use box_api::snapshot::SnapshotKind;
 use box_runtime::{Progress, RuntimeError, fault};
+use rusqlite::Transaction;
 use std::sync::Arc;
 
 /// Entries a person can add to a preset.
@@ -172,7 +173,7 @@ async fn reserved(
         let _stays = host.image_use.begin().await;
         let images = host.runtimes.default().images();
         if images.is_ready(&record.image_digest) {
-            return reserve(host, record).await;
+            return reserve(host, record, |_| Ok(())).await;
         }
     }
 }
@@ -215,15 +216,25 @@ async fn planned(
     })
 }
 
-/// On disk before the engine is asked: a box without a row would have no owner.
-async fn reserve(host: &Host, mut record: BoxRecord) -> Result<BoxRecord, CreateError> {
+/// On disk before the engine is asked: a box without a row would have no owner. `beside` writes what
+/// belongs to the row, so that a box has both or neither.
+pub(super) async fn reserve<F>(
+    host: &Host,
+    mut record: BoxRecord,
+    beside: F,
+) -> Result<BoxRecord, CreateError>
+where
+    F: FnOnce(&Transaction<'_>) -> rusqlite::Result<()> + Send + 'static,
+{
     let row = record.clone();
-    let reserved = host
-        .store
-        .write(Durability::Full, move |transaction| {
-            rows::reserve(transaction, &row)
-        })
-        .await?;
+    let reserved = host.store.write(Durability::Full, move |transaction| {
+        let reserved = rows::reserve(transaction, &row)?;
+        if let Reserved::Offset(_) = reserved {
+            beside(transaction)?;
+        }
+        Ok(reserved)
+    });
+    let reserved = reserved.await?;
     host.changes.tell();
     match reserved {
         Reserved::Offset(id_offset) => {

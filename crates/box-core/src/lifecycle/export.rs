@@ -6,6 +6,7 @@ use super::spec_of;
 use super::travel::{Carried, names_of};
 use crate::boxes::BoxRecord;
 use crate::host::Host;
+use crate::network::rules;
 use crate::store::StoreError;
 use crate::watch::standing_still;
 use box_api::control::Exported;
@@ -71,14 +72,20 @@ async fn take_hold(
     };
     let transfer = host.runtime_of(&record).map_err(failed)?.transfer();
     let transfer = transfer.ok_or_else(|| ExportError::Unable(record.name.clone()))?;
-    let names = host
+    let owner = record.owner;
+    let (names, rules) = host
         .store
-        .read(move |connection| names_of(connection, &id))
+        .read(move |connection| {
+            Ok((
+                names_of(connection, &id)?,
+                rules::of_box(connection, &owner, &id)?,
+            ))
+        })
         .await?;
     let spec = spec_of(host, &record);
     let copy = transfer.depart(&spec, luggage, progress);
     let departure = standing_still(host, &record, copy).await.map_err(failed)?;
-    let carried = Carried::of(&record, names);
+    let carried = Carried::of(&record, names, &rules);
     let manifest = Manifest {
         // The engine's own part is the engine's.
         format: 0,

@@ -3,19 +3,21 @@
 //! Nothing but the engine's `tmp/` is touched before the last byte of the archive was checked.
 
 use super::claim::settle;
-use super::create::{CreateError, check_entries, check_limits, give_up, refuse_taken};
+use super::create::{CreateError, check_entries, check_limits, give_up, refuse_taken, reserve};
 use super::set::{SettingError, check_settings};
 use super::travel::{Carried, origin};
 use super::{files, spec_of, start};
-use crate::boxes::rows::{self, Reserved};
+use crate::boxes::rows;
 use crate::boxes::{self, BoxRecord};
 use crate::caller::Caller;
 use crate::host::Host;
-use crate::store::{Durability, StoreError};
+use crate::network::rules::{self, Rule, Ruling};
+use crate::store::StoreError;
 use box_api::BoxName;
 use box_api::control::{Accounts, BoxSettings, BoxState, Import, Profile};
 use box_runtime::archive::ImageInArchive;
 use box_runtime::{Arrived, Manifest, Progress, Runtime, RuntimeError, Terms, fault};
+use rusqlite::Transaction;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -119,6 +121,7 @@ fn check(
     progress: &dyn Progress,
 ) -> Result<(), ImportError> {
     check_entries(&carried.allow)?;
+    check_entries(&carried.deny)?;
     check_limits(&carried.limits)?;
     match check_settings(runtime, &carried.settings) {
         Ok(()) => Ok(()),
@@ -208,7 +211,7 @@ async fn make(
         origin: Some(origin(manifest, carried, host.now_ms())),
         trashed_at_ms: None,
     };
-    let reserved = reserve(host, record, carried, ground.digest.as_deref()).await;
+    let reserved = reserve_for(host, record, carried, ground.digest.as_deref()).await;
     let record = match reserved {
         Ok(record) => record,
         Err(error) => {
@@ -225,10 +228,11 @@ async fn make(
     Ok(record)
 }
 
-/// Row and what the way out knows of names, together. From then on its image is in use.
-async fn reserve(
+/// Row, what the way out knows of names, and what it is never to reach, together. From then on its
+/// image is in use.
+async fn reserve_for(
     host: &Host,
-    mut record: BoxRecord,
+    record: BoxRecord,
     carried: &Carried,
     needed: Option<&str>,
 ) -> Result<BoxRecord, ImportError> {
@@ -240,24 +244,20 @@ async fn reserve(
             image: record.image,
         });
     }
-    let (row, names) = (record.clone(), carried.names.clone());
-    let reserved = host.store.write(Durability::Full, move |transaction| {
-        let reserved = rows::reserve(transaction, &row)?;
-        if let Reserved::Offset(_) = reserved {
-            rows::keep_names(transaction, &row.id, &names)?;
-        }
-        Ok(reserved)
-    });
-    let reserved = reserved.await?;
-    host.changes.tell();
-    match reserved {
-        Reserved::Offset(id_offset) => {
-            record.id_offset = id_offset;
-            Ok(record)
-        }
-        Reserved::NameTaken => Err(CreateError::NameTaken(record.name).into()),
-        Reserved::Full => Err(CreateError::Full.into()),
-    }
+    let (id, owner, at_ms) = (record.id, record.owner, record.created_at_ms);
+    let (names, deny) = (carried.names.clone(), carried.deny.clone());
+    let beside = move |transaction: &Transaction<'_>| {
+        rows::keep_names(transaction, &id, &names)?;
+        deny.into_iter().try_for_each(|entry| {
+            let rule = Rule {
+                entry,
+                ruling: Ruling::Deny,
+                box_id: Some(id),
+            };
+            rules::put(transaction, &owner, &rule, at_ms)
+        })
+    };
+    Ok(reserve(host, record, beside).await?)
 }
 
 async fn build(

@@ -2,6 +2,7 @@
 //! same box elsewhere, and nothing that makes it somebody (B25–B30, D34).
 
 use crate::boxes::{BoxRecord, rows};
+use crate::network::rules::{Rule, Ruling};
 use box_api::BoxTitle;
 use box_api::control::{BoxSettings, Limits, NetPreset, Origin, Profile};
 use box_api::egress::HostName;
@@ -29,8 +30,11 @@ pub(super) struct Carried {
     pub(super) limits: Limits,
     #[serde(default)]
     pub(super) settings: BoxSettings,
+    /// Entries of the box's own, its owner's for it included.
     #[serde(default)]
     pub(super) allow: Vec<String>,
+    #[serde(default)]
+    pub(super) deny: Vec<String>,
     /// As it was written: a record that went wrong must not keep a box from coming home (B29).
     #[serde(default)]
     pub(super) origin: Value,
@@ -42,14 +46,22 @@ pub(super) struct Carried {
 }
 
 impl Carried {
-    pub(super) fn of(record: &BoxRecord, names: Vec<(HostName, Ipv4Addr)>) -> Self {
+    pub(super) fn of(record: &BoxRecord, names: Vec<(HostName, Ipv4Addr)>, rules: &[Rule]) -> Self {
+        let own = |ruling: Ruling| {
+            let own = rules.iter().filter(move |rule| rule.box_id.is_some());
+            own.filter(move |rule| rule.ruling == ruling)
+                .map(|rule| rule.entry.clone())
+        };
+        let mut allow = record.allow.clone();
+        allow.extend(own(Ruling::Allow).filter(|entry| !record.allow.contains(entry)));
         Self {
             title: record.title.clone(),
             profile: record.profile,
             net: record.net,
             limits: record.limits,
             settings: record.settings,
-            allow: record.allow.clone(),
+            allow,
+            deny: own(Ruling::Deny).collect(),
             // An enum of plain fields is always JSON.
             origin: serde_json::to_value(&record.origin).unwrap_or_default(),
             created_at_ms: record.created_at_ms,
@@ -134,6 +146,7 @@ mod tests {
             limits: Limits::default(),
             settings: BoxSettings::default(),
             allow: Vec::new(),
+            deny: Vec::new(),
             origin,
             created_at_ms: 5,
             names: Vec::new(),

@@ -14,6 +14,9 @@ use std::collections::BTreeSet;
 /// Entries one wish can name.
 const ENTRIES_MAX: usize = 256;
 
+/// Entries of one box, or of an owner for all of theirs; box-egress takes many more in a list.
+const RULES_MAX: usize = 1024;
+
 /// What is to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
@@ -42,6 +45,8 @@ pub enum PolicyError {
     PresetEverywhere,
     #[error("{count} entries are too many at once: {ENTRIES_MAX} at most")]
     TooMany { count: usize },
+    #[error("{count} entries are too many: {RULES_MAX} at most")]
+    Full { count: usize },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -67,17 +72,25 @@ pub async fn set(host: &Host, record: &BoxRecord, wish: Wish) -> Result<(), Poli
     let remove = parsed(&wish.remove)?;
     let box_id = (wish.scope == Scope::Box).then_some(record.id);
     let (id, owner, net, at_ms) = (record.id, record.owner, wish.net, host.now_ms());
-    let missing = host.store.write(Durability::Full, move |rows| {
+    let written = host.store.write(Durability::Full, move |rows| {
         let mut own = boxes::rows::get(rows, &id)?.map_or_else(Vec::new, |record| record.allow);
+        let known = rules::of_scope(rows, &owner, box_id.as_ref())?;
+        let is_there =
+            |entry: &String| known.contains(entry) || (box_id.is_some() && own.contains(entry));
+        // Everything is looked at before anything is written.
+        if let Some(entry) = remove.iter().find(|entry| !is_there(entry)) {
+            let entry = entry.clone();
+            return Ok(Err(PolicyError::NoSuchEntry { entry }));
+        }
+        let count = known.len() + allow.len() + deny.len();
+        if count > RULES_MAX {
+            return Ok(Err(PolicyError::Full { count }));
+        }
+        if box_id.is_some() {
+            own.retain(|entry| !remove.contains(entry));
+        }
         for entry in &remove {
-            let kept = own.len();
-            if box_id.is_some() {
-                own.retain(|known| known != entry);
-            }
-            let removed = rules::remove(rows, &owner, box_id.as_ref(), entry)?;
-            if !removed && own.len() == kept {
-                return Ok(Some(entry.clone()));
-            }
+            rules::remove(rows, &owner, box_id.as_ref(), entry)?;
         }
         for (entries, ruling) in [(&allow, Ruling::Allow), (&deny, Ruling::Deny)] {
             for entry in entries {
@@ -90,12 +103,9 @@ pub async fn set(host: &Host, record: &BoxRecord, wish: Wish) -> Result<(), Poli
             }
         }
         boxes::rows::set_net(rows, &id, net, &own)?;
-        Ok(None)
+        Ok(Ok(()))
     });
-    // Only the first thing done can be missing something, so nothing was changed then.
-    if let Some(entry) = missing.await? {
-        return Err(PolicyError::NoSuchEntry { entry });
-    }
+    written.await??;
     rules::hand_over(host, owner, box_id).await?;
     Ok(())
 }

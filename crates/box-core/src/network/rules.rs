@@ -67,7 +67,24 @@ pub fn put(
         .map(drop)
 }
 
-/// Takes a rule away, whatever it says. Answers whether there was one.
+/// Entries of one box, or of an owner for every box; not both.
+///
+/// # Errors
+/// What the database said.
+pub fn of_scope(
+    connection: &Connection,
+    owner: &Owner,
+    box_id: Option<&BoxId>,
+) -> rusqlite::Result<Vec<String>> {
+    connection
+        .prepare_cached("SELECT entry FROM net_rules WHERE owner = ?1 AND box_id IS ?2")?
+        .query_map((owner.to_string(), box_id.map(BoxId::as_str)), |row| {
+            row.get(0)
+        })?
+        .collect()
+}
+
+/// Takes a rule away, whatever it says.
 ///
 /// # Errors
 /// What the database said.
@@ -76,12 +93,12 @@ pub fn remove(
     owner: &Owner,
     box_id: Option<&BoxId>,
     entry: &str,
-) -> rusqlite::Result<bool> {
-    let removed = connection.execute(
+) -> rusqlite::Result<()> {
+    connection.execute(
         "DELETE FROM net_rules WHERE owner = ?1 AND box_id IS ?2 AND entry = ?3",
         (owner.to_string(), box_id.map(BoxId::as_str), entry),
     )?;
-    Ok(removed > 0)
+    Ok(())
 }
 
 /// The rules that hold for a box, the owner's own first.
@@ -106,6 +123,22 @@ pub fn of_box(connection: &Connection, owner: &Owner, id: &BoxId) -> rusqlite::R
         })
     })?;
     rows.collect()
+}
+
+/// Gives one box the rules of another.
+///
+/// # Errors
+/// What the database said.
+pub fn copy(connection: &Connection, from: &BoxId, to: &BoxId) -> rusqlite::Result<()> {
+    connection
+        .execute(
+            "INSERT INTO net_rules (owner, box_id, entry, verdict, at_ms) \
+             SELECT b.owner, b.id, r.entry, r.verdict, r.at_ms \
+             FROM net_rules r JOIN boxes b ON b.id = ?2 \
+             WHERE r.box_id = ?1 AND r.owner = b.owner",
+            (from.as_str(), to.as_str()),
+        )
+        .map(drop)
 }
 
 /// The lists of [`of_box`]. What another build wrote and this one cannot read is left out where it

@@ -202,6 +202,12 @@ async fn a_policy_is_changed_whole_or_not_at_all() {
         .await
         .unwrap();
     stage.allows("fine.example").await;
+    // The first of two could be taken away, the second not: neither is.
+    let half = wish(&[], &["fine.example", "never.example"]);
+    let half = policy::set(&stage.host, &stage.made, half).await;
+    assert!(matches!(half, Err(PolicyError::NoSuchEntry { .. })));
+    let shown = policy::show(&stage.host, &stage.made).await.unwrap();
+    assert_eq!(shown.entries.len(), 1, "{:?}", shown.entries);
     policy::set(&stage.host, &stage.made, wish(&[], &["fine.example"]))
         .await
         .unwrap();
@@ -239,4 +245,48 @@ async fn what_went_through_is_added_up_in_the_log() {
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!((lines[0].times, lines[0].received_bytes), (2, 111));
     assert_eq!(lines[0].host, "ok.example:443");
+}
+
+#[tokio::test]
+async fn a_list_that_is_full_takes_no_more_and_loses_none() {
+    let stage = Stage::new().await;
+    let wish = |from: usize| Wish {
+        net: None,
+        allow: Vec::new(),
+        deny: (from..from + 256)
+            .map(|number| format!("h{number}.example"))
+            .collect(),
+        remove: Vec::new(),
+        scope: Scope::Box,
+    };
+    for from in [0, 256, 512, 768] {
+        policy::set(&stage.host, &stage.made, wish(from))
+            .await
+            .unwrap();
+    }
+    let full = policy::set(&stage.host, &stage.made, wish(1024)).await;
+    assert!(matches!(full, Err(PolicyError::Full { .. })), "{full:?}");
+    let shown = policy::show(&stage.host, &stage.made).await.unwrap();
+    assert_eq!(shown.entries.len(), 1024);
+}
+
+#[tokio::test]
+async fn a_clone_may_reach_what_its_source_may_and_no_more() {
+    let stage = Stage::new().await;
+    let wish = Wish {
+        net: None,
+        allow: vec!["fine.example".to_owned()],
+        deny: vec!["bad.example".to_owned()],
+        remove: Vec::new(),
+        scope: Scope::Box,
+    };
+    policy::set(&stage.host, &stage.made, wish).await.unwrap();
+    let asked = crate::undo::copy_of("demo", None, "copy");
+    let copy = lifecycle::clone(&stage.host, &owner(), asked, quiet())
+        .await
+        .unwrap();
+    let of_source = policy::show(&stage.host, &stage.made).await.unwrap();
+    let of_copy = policy::show(&stage.host, &copy).await.unwrap();
+    assert_eq!(of_copy.entries.len(), 2);
+    assert_eq!(of_copy.entries, of_source.entries);
 }

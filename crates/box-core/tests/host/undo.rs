@@ -34,7 +34,7 @@ async fn labels(host: &Host, record: &BoxRecord) -> Vec<String> {
     all.into_iter().map(|one| one.label.to_string()).collect()
 }
 
-fn copy_of(source: &str, of: Option<&str>, name_of_it: &str) -> CloneBox {
+pub(crate) fn copy_of(source: &str, of: Option<&str>, name_of_it: &str) -> CloneBox {
     CloneBox {
         name: name(name_of_it),
         title: None,

@@ -8,6 +8,10 @@ use box_core::network::policy::PolicyError;
 pub(crate) fn policy(error: PolicyError) -> Problem {
     let (kind, hint) = match &error {
         PolicyError::Store(_) => (Engine, None),
+        PolicyError::Full { .. } => (
+            Refused,
+            Some("`box policy set <box> --remove <entry>` makes room"),
+        ),
         PolicyError::NoSuchEntry { .. } => (Refused, Some("`box policy show` lists them")),
         PolicyError::Entry { .. } => (Usage, Some("entries are `host`, `*.host` or `host:port`")),
         PolicyError::PresetEverywhere => (
