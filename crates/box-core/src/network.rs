@@ -19,7 +19,7 @@ use box_api::egress::{HostName, HostPattern};
 use box_api::thread::{Decision, DecisionKind, DecisionOption, DecisionState, OptionKind};
 use box_api::{BoxId, DecisionId};
 use rules::{Ruling, Scope};
-use rusqlite::OptionalExtension as _;
+use rusqlite::{Connection, OptionalExtension as _, Transaction};
 
 /// Open decisions about the network one box can have; past that a host is refused unasked.
 const OPEN_MAX: i64 = 100;
@@ -39,50 +39,92 @@ pub(crate) async fn ask(
     (host, port): (HostName, u16),
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    let number = around.threads.next_decision(&around.store).await?;
     let subject = format!("{host}:{port}");
-    let opened = around.store.write(Durability::Full, move |rows| {
-        let Some(record) = boxes::rows::get(rows, &box_id)?.filter(BoxRecord::is_live) else {
-            return Ok(None);
-        };
-        let open: i64 = rows.query_row(
-            "SELECT count(*) FROM decisions WHERE box_id = ?1 AND state = 'open' \
-             AND subject IS NOT NULL AND subject <> ?2",
-            (box_id.as_str(), &subject),
-            |row| row.get(0),
-        )?;
-        let known = rows
-            .query_row(
-                "SELECT id FROM decisions WHERE box_id = ?1 AND subject = ?2 AND state = 'open'",
-                (box_id.as_str(), &subject),
-                |row| row.get(0),
-            )
-            .optional()?;
-        if let Some(known) = known {
-            // Told again: whoever looks now may not have looked then.
-            let record = decisions::get(rows, DecisionId(known))?;
-            return Ok(record.map(|record| record.decision));
+    let (read, asked) = (around.store.clone(), subject.clone());
+    // A box asks as often as it likes: only what is new costs a number and a write to disk.
+    let opened = match read
+        .read(move |rows| standing(rows, &box_id, &asked))
+        .await?
+    {
+        Standing::Open(decision) => Some(*decision),
+        Standing::NoMore => None,
+        Standing::New => {
+            let number = around.threads.next_decision(&around.store).await?;
+            let open = move |rows: &Transaction<'_>| open(rows, box_id, (number, subject), at_ms);
+            around.store.write(Durability::Full, open).await?
         }
-        if open >= OPEN_MAX {
-            return Ok(None);
-        }
-        let decision = decision(&record, number, &subject);
-        let asker = Asker {
-            owner: record.owner,
-            generation: 0,
-            at_ms,
-        };
-        decisions::insert(rows, &decision, asker)?;
-        rows.execute(
-            "UPDATE decisions SET subject = ?2 WHERE id = ?1",
-            (number.0, &subject),
-        )?;
-        Ok(Some(decision))
-    });
-    if let Some(decision) = opened.await? {
+    };
+    if let Some(decision) = opened {
         around.people.tell(&decision);
     }
     Ok(())
+}
+
+/// How things stand with a host that a box wants to reach.
+enum Standing {
+    New,
+    /// Told again: whoever looks now may not have looked then.
+    Open(Box<Decision>),
+    /// The box is gone, or has asked too much.
+    NoMore,
+}
+
+fn standing(rows: &Connection, box_id: &BoxId, subject: &str) -> rusqlite::Result<Standing> {
+    if !boxes::rows::get(rows, box_id)?.is_some_and(|record| record.is_live()) {
+        return Ok(Standing::NoMore);
+    }
+    let known: Option<i64> = rows
+        .prepare_cached(
+            "SELECT id FROM decisions WHERE box_id = ?1 AND subject = ?2 AND state = 'open'",
+        )?
+        .query_row((box_id.as_str(), subject), |row| row.get(0))
+        .optional()?;
+    if let Some(known) = known {
+        let record = decisions::get(rows, DecisionId(known))?;
+        return Ok(record.map_or(Standing::NoMore, |record| {
+            Standing::Open(Box::new(record.decision))
+        }));
+    }
+    let open: i64 = rows
+        .prepare_cached(
+            "SELECT count(*) FROM decisions WHERE box_id = ?1 AND state = 'open' \
+             AND subject IS NOT NULL",
+        )?
+        .query_row([box_id.as_str()], |row| row.get(0))?;
+    Ok(if open < OPEN_MAX {
+        Standing::New
+    } else {
+        Standing::NoMore
+    })
+}
+
+/// Writes a decision, unless things have changed since they were looked at.
+fn open(
+    rows: &Transaction<'_>,
+    box_id: BoxId,
+    (number, subject): (DecisionId, String),
+    at_ms: i64,
+) -> rusqlite::Result<Option<Decision>> {
+    let record = match standing(rows, &box_id, &subject)? {
+        Standing::New => boxes::rows::get(rows, &box_id)?,
+        Standing::Open(decision) => return Ok(Some(*decision)),
+        Standing::NoMore => None,
+    };
+    let Some(record) = record else {
+        return Ok(None);
+    };
+    let decision = decision(&record, number, &subject);
+    let asker = Asker {
+        owner: record.owner,
+        generation: 0,
+        at_ms,
+    };
+    decisions::insert(rows, &decision, asker)?;
+    rows.execute(
+        "UPDATE decisions SET subject = ?2 WHERE id = ?1",
+        (number.0, &subject),
+    )?;
+    Ok(Some(decision))
 }
 
 fn decision(record: &BoxRecord, number: DecisionId, subject: &str) -> Decision {

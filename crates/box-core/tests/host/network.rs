@@ -290,3 +290,28 @@ async fn a_clone_may_reach_what_its_source_may_and_no_more() {
     assert_eq!(of_copy.entries.len(), 2);
     assert_eq!(of_copy.entries, of_source.entries);
 }
+
+#[tokio::test]
+async fn a_box_that_asks_without_end_fills_nothing() {
+    let stage = Stage::new().await;
+    for number in 0..100 {
+        stage.asked(&format!("h{number}.example"), 443).await;
+    }
+    let event = |host: &str| Event::Asked {
+        box_id: stage.made.id,
+        host: HostName::parse(host).unwrap(),
+        port: 443,
+        at_ms: 5,
+    };
+    stage.fake.tell(event("one-more.example")).await;
+    // Told behind it, and open already: the one before was looked at and not opened.
+    let known = stage.asked("h7.example", 443).await;
+    assert!(known.title.contains("h7.example"), "{known:?}");
+    let open = decisions::open(&stage.host, &owner()).await.unwrap();
+    assert_eq!(open.len(), 100);
+    // Room again: the next is asked, with the next number.
+    stage.answer(known.decision, "block").await.unwrap();
+    let next = stage.asked("one-more.example", 443).await;
+    let newest = open.iter().map(|open| open.decision.0).max().unwrap();
+    assert_eq!(next.decision.0, newest + 1, "asking again costs no number");
+}
