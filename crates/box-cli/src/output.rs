@@ -3,7 +3,7 @@
 pub(crate) mod table;
 mod visible;
 
-pub(crate) use visible::visible;
+pub(crate) use visible::{visible, visible_line};
 
 use crate::complaint::Complaint;
 use serde::Serialize;

@@ -7,6 +7,7 @@ mod flow;
 
 use crate::client::{Client, unexpected};
 use crate::complaint::Complaint;
+use crate::output::{Output, visible_line};
 use crate::signals::Signals;
 use crate::terminal;
 use box_api::control::{ClientMessage, Outcome, Reply};
@@ -38,7 +39,7 @@ pub(crate) enum Feed {
 ///
 /// # Errors
 /// When the host says so, goes away, or sends something else.
-pub(crate) fn carry(mut client: Client, feed: Feed) -> Result<u8, Complaint> {
+pub(crate) fn carry(mut client: Client, feed: Feed, output: Output) -> Result<u8, Complaint> {
     let streams = streams(&mut client)?;
     let is_terminal = streams.len() == 1;
     // From here on signals are the command's.
@@ -64,6 +65,7 @@ pub(crate) fn carry(mut client: Client, feed: Feed) -> Result<u8, Complaint> {
     };
     let mut pump = Pump {
         client,
+        output,
         signals,
         flows,
         patience,
@@ -120,6 +122,7 @@ fn flows(streams: Vec<OwnedFd>, feed: Feed) -> Result<Vec<Flow>, Errno> {
 
 struct Pump {
     client: Client,
+    output: Output,
     signals: Signals,
     flows: Vec<Flow>,
     /// How long the last output of an ended command may take.
@@ -207,7 +210,8 @@ impl Pump {
                     return Ok(());
                 }
                 Reply::Problem(problem) => return Err(problem.into()),
-                Reply::Progress { .. } | Reply::Note { .. } => {}
+                Reply::Note { text } => self.note(&text),
+                Reply::Progress { .. } => {}
                 other @ (Reply::Done(_)
                 | Reply::Streams
                 | Reply::Output { .. }
@@ -225,6 +229,13 @@ impl Pump {
             );
             complaint.caused_by(error)
         })
+    }
+
+    /// On a line of its own, though a raw terminal goes to the next line and not to its beginning.
+    fn note(&mut self, text: &str) {
+        let end = if self.patience.is_zero() { "" } else { "\r" };
+        self.output
+            .note(&format!("{end}{}{end}", visible_line(text)));
     }
 
     /// Hands signals on. The exit code when we are to leave at once.

@@ -6,8 +6,8 @@ use crate::credentials;
 use crate::host::Host;
 use crate::store::StoreError;
 use crate::watch;
-use box_api::BoxName;
 use box_api::control::{BoxState, Exec};
+use box_api::{BoxId, BoxName};
 use box_runtime::{ExecSpec, Execution, RuntimeError};
 
 /// Why a command was not run.
@@ -30,11 +30,18 @@ pub enum ExecError {
     Store(#[from] StoreError),
 }
 
+/// A command that runs, and where.
+#[derive(Debug)]
+pub struct Started {
+    pub box_id: BoxId,
+    pub execution: Execution,
+}
+
 /// Starts the command with the box's placeholders in its environment.
 ///
 /// # Errors
 /// [`ExecError`]
-pub async fn exec(host: &Host, caller: &Caller, asked: Exec) -> Result<Execution, ExecError> {
+pub async fn exec(host: &Host, caller: &Caller, asked: Exec) -> Result<Started, ExecError> {
     let Some(program) = asked.command.first().cloned() else {
         return Err(ExecError::NoCommand);
     };
@@ -59,7 +66,10 @@ pub async fn exec(host: &Host, caller: &Caller, asked: Exec) -> Result<Execution
         Err(source) => return Err(failed(source)),
     };
     let execution = awake.exec(&record.id, spec).await.map_err(failed)?;
-    Ok(awake.with(execution))
+    Ok(Started {
+        box_id: record.id,
+        execution: awake.with(execution),
+    })
 }
 
 fn failed(record: &BoxRecord, program: String, source: RuntimeError) -> ExecError {

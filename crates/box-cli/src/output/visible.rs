@@ -24,6 +24,14 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// As [`visible`], on one line: for a cell, a row, or a sentence.
+pub(crate) fn visible_line(text: &str) -> String {
+    let line = visible(text);
+    line.chars()
+        .map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c })
+        .collect()
+}
+
 fn steers(c: char) -> bool {
     // UAX #9: the explicit directional formatting characters.
     let turns =
@@ -41,6 +49,11 @@ mod tests {
         assert_eq!(visible("\u{9b}31m"), "\u{fffd}31m");
         assert_eq!(visible("a\u{202e}b"), "a\u{fffd}b");
         assert_eq!(visible("\x7f\r\n"), "^?\n");
+    }
+
+    #[test]
+    fn a_line_stays_one() {
+        assert_eq!(visible_line("a\nb\tc\x1b"), "a b c^[");
     }
 
     #[test]

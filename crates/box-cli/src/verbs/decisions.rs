@@ -3,7 +3,7 @@
 use super::{Ended, Print};
 use crate::client::unexpected;
 use crate::host::{self, OtherBuild};
-use crate::output::{Format, visible};
+use crate::output::{Format, visible_line};
 use box_api::control::{Outcome, Reply, Request};
 use box_api::network::Waiting;
 use box_api::thread::{DecisionKind, DecisionState};
@@ -81,13 +81,13 @@ fn shown(waiting: &Waiting) -> String {
     let head = format!(
         "{number}  {}  {about}: {}\n",
         waiting.name,
-        visible(&decision.title)
+        visible_line(&decision.title)
     );
     let options = decision.options.iter().map(|option| {
         format!(
             "      box answer {number} {}    {}\n",
             word(&option.id),
-            visible(&option.label)
+            visible_line(&option.label)
         )
     });
     std::iter::once(head).chain(options).collect()
@@ -99,13 +99,38 @@ fn word(id: &str) -> String {
     if !id.is_empty() && id.chars().all(plain) {
         id.to_owned()
     } else {
-        format!("'{}'", visible(id).replace('\'', r"'\''"))
+        format!("'{}'", visible_line(id).replace('\'', r"'\''"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_api::thread::{Decision, DecisionOption, OptionKind};
+
+    #[test]
+    fn what_a_box_asks_writes_no_rows_of_its_own() {
+        let option = DecisionOption {
+            id: "a\n9  prod  network: it".to_owned(),
+            label: "ok\n      box answer 7 all    keep blocked".to_owned(),
+            kind: OptionKind::Other,
+        };
+        let waiting = Waiting {
+            name: box_api::BoxName::parse("demo").unwrap(),
+            decision: Decision {
+                decision: box_api::DecisionId(3),
+                box_id: box_api::BoxId::from_random([1; 10]),
+                thread: None,
+                about: DecisionKind::Permission,
+                title: "one\ntwo".to_owned(),
+                call: None,
+                options: vec![option],
+                state: DecisionState::Open,
+            },
+        };
+        let shown = shown(&waiting);
+        assert_eq!(shown.lines().count(), 2, "{shown}");
+    }
 
     #[test]
     fn an_option_can_be_typed_as_it_is_shown() {

@@ -114,7 +114,7 @@ pub(super) fn carry_out(exec: Exec, feed: Feed) -> Ended {
     let mut output = Output::new(Format::Text);
     let mut client = host::reach(&mut output, OtherBuild::Bear)?;
     client.request(&Request::Exec(exec))?;
-    pump::carry(client, feed)
+    pump::carry(client, feed, output)
 }
 
 /// What a program needs to know of our terminal.

@@ -1,11 +1,11 @@
 //! `box import`: makes a box of a file `box export` wrote.
 
-use super::{Ended, Print, list, machine};
+use super::{Ended, Print, amount, list, machine};
 use crate::archive::{self, SHOUT};
 use crate::client::unexpected;
 use crate::complaint::Complaint;
 use crate::host::{self, OtherBuild};
-use crate::output::{Format, visible};
+use crate::output::{Format, table, visible};
 use box_api::BoxName;
 use box_api::control::{BoxInfo, Import, Outcome, Request};
 use std::fs::File;
@@ -63,6 +63,16 @@ pub(super) fn run(args: Args) -> Ended {
             made.name,
             list::state(made.state),
             kind(&made)
+        ));
+        let limits = made.limits;
+        output.note(&format!(
+            "the archive set its limits: {} CPUs, {} memory, {} disk, {} processes; `box policy show {}` \
+             shows what it may reach",
+            amount::shown_cpus(limits.cpu_milli),
+            table::binary_bytes(limits.memory_bytes),
+            table::binary_bytes(limits.disk_bytes),
+            limits.pids,
+            made.name
         ));
         output.note(&format!(
             "it may use no credential of yours: `box set {} credential=default` lets it",

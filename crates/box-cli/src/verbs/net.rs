@@ -4,7 +4,7 @@ use super::{Ended, Print};
 use crate::age;
 use crate::client::unexpected;
 use crate::host::{self, OtherBuild};
-use crate::output::{Format, table, visible};
+use crate::output::{Format, table, visible_line};
 use box_api::BoxName;
 use box_api::control::{Outcome, Reply, Request};
 use box_api::network::{Net, NetLine};
@@ -81,13 +81,13 @@ fn shown(lines: &[NetLine], now_ms: i64) -> String {
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(lines.iter().map(|line| {
         vec![
-            visible(named(line)).into_owned(),
+            visible_line(named(line)),
             verdict(line),
             line.times.to_string(),
             amount(line.sent_bytes),
             amount(line.received_bytes),
             format!("{} ago", age::short(line.at_ms, now_ms)),
-            visible(&why(line)).into_owned(),
+            visible_line(&why(line)),
         ]
     }));
     table::columns(&rows)
@@ -95,7 +95,7 @@ fn shown(lines: &[NetLine], now_ms: i64) -> String {
 
 /// `blocked 14×: evil.test (not_listed)`, for a line of its own.
 fn one(line: &NetLine) -> String {
-    let host = visible(named(line));
+    let host = visible_line(named(line));
     let times = if line.times > 1 {
         format!(" {}×", line.times)
     } else {
@@ -106,7 +106,7 @@ fn one(line: &NetLine) -> String {
             "reached{times}: {host}, {} sent, {} received ({})",
             table::bytes(line.sent_bytes),
             table::bytes(line.received_bytes),
-            visible(&why(line))
+            visible_line(&why(line))
         );
     }
     let rule = if line.rule.is_empty() {
@@ -114,7 +114,7 @@ fn one(line: &NetLine) -> String {
     } else {
         format!("{}, {}", line.verdict, line.rule)
     };
-    format!("blocked{times}: {host} ({})", visible(&rule))
+    format!("blocked{times}: {host} ({})", visible_line(&rule))
 }
 
 fn named(line: &NetLine) -> &str {
@@ -129,7 +129,7 @@ fn verdict(line: &NetLine) -> String {
     if line.verdict == ALLOWED {
         line.verdict.clone()
     } else {
-        format!("blocked: {}", visible(&line.verdict))
+        format!("blocked: {}", visible_line(&line.verdict))
     }
 }
 

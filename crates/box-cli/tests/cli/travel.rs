@@ -183,6 +183,7 @@ fn an_archive_goes_through_standard_output_and_input() {
     said.assert_code(0);
     insta::assert_snapshot!(said.err, @r"
     box `other` is stopped (profile root, net open)
+    the archive set its limits: 0.001 CPUs, 1 B memory, 1 B disk, 1 processes; `box policy show other` shows what it may reach
     it may use no credential of yours: `box set other credential=default` lets it
     hint: `box shell other` goes in
     WARNING: the archive is still there: it is a credential. Logins, tokens and keys inside the box are in it as they are, and nothing is encrypted: whoever has the file can be you. Keep it as you keep a password.

@@ -129,6 +129,31 @@ fn a_frozen_box_is_thawed_by_whoever_wants_something_of_it() {
 }
 
 #[test]
+fn a_box_that_filled_its_disk_stands_still_until_something_is_removed() {
+    let host = TestHost::new();
+    host.ok(&["new", "full", "--disk", "64M"]);
+    let endless = "dd if=/dev/zero of=$HOME/big bs=1M & echo $! >/tmp/writer; wait";
+    let mut writer = host.terminal(&["exec", "full", "--", "sh", "-c", endless]);
+    writer.expect(
+        "box `full` stands still; `box events full` says why",
+        PATIENCE,
+    );
+    let event = befalls(&host, "full", EventKind::DiskFull);
+    assert!(event.text.contains("64 MiB"), "{event:?}");
+    assert!(host.info("full").frozen);
+    // The writer goes on with the box, and not far.
+    let said = host.shell(
+        "full",
+        "kill $(cat /tmp/writer); rm $HOME/big && echo removed",
+    );
+    assert_eq!((said.code, said.out.as_str()), (0, "removed\n"), "{said}");
+    writer.finish(PATIENCE);
+    befalls(&host, "full", EventKind::DiskRoom);
+    assert!(!host.info("full").frozen);
+    assert_eq!(host.shell("full", "echo here").out, "here\n");
+}
+
+#[test]
 fn a_box_is_stopped_at_its_deadline_and_says_why() {
     let host = TestHost::new();
     host.ok(&["new", "timed", "--deadline", "3s"]);

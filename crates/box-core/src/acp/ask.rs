@@ -74,7 +74,7 @@ impl Ask {
         let id = Some(call.call.clone()).filter(|id| !id.is_empty());
         let ask = Self {
             about: DecisionKind::Permission,
-            title: one_line(&title),
+            title: one_line(&title, TITLE_BYTES_MAX),
             call: id,
             options,
             form: None,
@@ -127,7 +127,7 @@ impl Ask {
     fn field(form: Form, call: Option<String>) -> Self {
         Self {
             about: DecisionKind::Question,
-            title: one_line(&form.now.title),
+            title: one_line(&form.now.title, TITLE_BYTES_MAX),
             call,
             options: form.now.options.clone(),
             form: Some(form),
@@ -211,7 +211,7 @@ fn titled_choice(choice: &Value) -> Option<DecisionOption> {
 }
 
 fn choice_of(value: &Value, label: &Value) -> Option<DecisionOption> {
-    let label = shorten(label.as_str()?.to_owned(), LABEL_BYTES_MAX);
+    let label = one_line(label.as_str()?, LABEL_BYTES_MAX);
     Some(DecisionOption {
         id: value.as_str()?.to_owned(),
         label,
@@ -231,7 +231,7 @@ fn permission_options(options: &Value) -> Vec<DecisionOption> {
             "reject_always" => OptionKind::RejectAlways,
             _ => OptionKind::Other,
         };
-        let label = shorten(label.to_owned(), LABEL_BYTES_MAX);
+        let label = one_line(label, LABEL_BYTES_MAX);
         Some(DecisionOption {
             id: id.to_owned(),
             label,
@@ -245,9 +245,10 @@ fn permission_options(options: &Value) -> Vec<DecisionOption> {
         .collect()
 }
 
-fn one_line(text: &str) -> String {
+/// An agent must not be able to write rows of its own into a list.
+fn one_line(text: &str, bytes_max: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    shorten(line, TITLE_BYTES_MAX)
+    shorten(line, bytes_max)
 }
 
 fn invalid(message: &str) -> RpcError {

@@ -3,7 +3,7 @@
 use super::runs;
 use super::step::{Act, Look, Since, Watched};
 use super::still::freeze_idle;
-use super::touch::{Pulse, see_thawed};
+use super::touch::{Pulse, Still, see, see_thawed};
 use crate::boxes::{self, BoxRecord, rows};
 use crate::events::{self, size};
 use crate::host::Host;
@@ -188,6 +188,11 @@ pub async fn disk(host: Arc<Host>) {
 
 async fn note_disk(host: &Host, disk: &dyn Disk) {
     let event = disk.next_event().await;
+    let now = match event.full {
+        Fullness::Full => Still::Yes,
+        Fullness::Room => Still::No,
+    };
+    see(host, event.id, now).await;
     let (kind, text) = disk_text(&event);
     events::try_note(host, event.id, kind, text).await;
 }

@@ -244,6 +244,15 @@ pub(super) async fn see_thawed(host: &Host, record: &BoxRecord, pulse: &Pulse) {
     }
 }
 
+/// Corrects the host's idea of a box that its engine has frozen or thawed by itself.
+pub(super) async fn see(host: &Host, id: BoxId, now: Still) {
+    let pulse = host.touches.of(id, host.now_ms()).await;
+    let mut still = pulse.still.lock().await;
+    if *still != now {
+        set_still(host, id, &mut still, now).await;
+    }
+}
+
 /// Remembers what a box is now, in memory and for the next host.
 pub(super) async fn set_still(host: &Host, id: BoxId, still: &mut Still, to: Still) {
     *still = to;

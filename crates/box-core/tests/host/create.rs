@@ -278,7 +278,8 @@ async fn a_command_runs_only_in_a_box_that_runs() {
         terminal: None,
     };
     let running = exec::exec(&host, &owner(), ls.clone()).await.unwrap();
-    assert_eq!(running.streams.len(), 3);
+    assert_eq!(running.box_id, made.id);
+    assert_eq!(running.execution.streams.len(), 3);
     assert_eq!(
         rig.runtime.commands().await[0].env,
         [("A".to_owned(), "b".to_owned())]

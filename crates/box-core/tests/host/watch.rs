@@ -73,7 +73,8 @@ async fn command(host: &Host, text: &str) -> Execution {
         env: Vec::new(),
         terminal: None,
     };
-    exec::exec(host, &owner(), asked).await.unwrap()
+    let started = exec::exec(host, &owner(), asked).await.unwrap();
+    started.execution
 }
 
 #[tokio::test]

@@ -8,9 +8,20 @@ const YES: Answers = Answers {
     form: Some("error"),
 };
 
+/// A network on which the name server never answers: a look-up lasts longer than the turn.
+const SILENT: [&str; 5] = [
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    "set -e; names=$(mktemp); echo nameserver 192.0.2.1 >$names; \
+     mount --bind $names /etc/resolv.conf; rm $names; \
+     ip link set lo up; ip route add default dev lo; exec \"$0\" \"$@\"",
+];
+
 /// Cancels at the first message that fits, and leaves that one unanswered.
-fn cancelled_at(fits: impl Fn(&Value) -> bool) -> (Client, Seen) {
-    let mut client = Client::start("default");
+fn cancelled_at(before: &[&str], fits: impl Fn(&Value) -> bool) -> (Client, Seen) {
+    let mut client = Client::start_with(before, "default");
     let mut cancelled = false;
     let seen = client.turn(YES, |client, message| {
         if cancelled || !fits(message) {
@@ -55,7 +66,7 @@ fn everywhere_it_waits_a_cancel_ends_the_turn() {
         ("the network", &|message| title(message, "Try a host")),
     ];
     for (place, fits) in places {
-        let (_client, seen) = cancelled_at(fits);
+        let (_client, seen) = cancelled_at(&SILENT, fits);
         assert_eq!(seen.stop_reason, "cancelled", "{place}");
         let open: Vec<_> = seen
             .calls()
@@ -68,7 +79,9 @@ fn everywhere_it_waits_a_cancel_ends_the_turn() {
 
 #[test]
 fn after_a_cancel_the_next_turn_runs_whole() {
-    let (mut client, _) = cancelled_at(|message| message["method"] == "session/request_permission");
+    let (mut client, _) = cancelled_at(&["env"], |message| {
+        message["method"] == "session/request_permission"
+    });
     assert!(
         std::fs::read_to_string(client.file("calculator.py"))
             .unwrap()

@@ -22,6 +22,10 @@ const LEVEL: i32 = 3;
 const COMPARED_BYTES_MIN: i64 = 1024;
 /// What was left out is told by name so many times, then counted.
 const LEFT_OUT_TOLD_MAX: usize = 20;
+/// Holes of all files together; whoever reads takes them up to sixteen times the box's disk limit.
+const HOLE_BYTES_MAX: u64 = 64 << 30;
+/// Unit of `st_blocks` (inode(7)).
+const STAT_BLOCK_BYTES: u64 = 512;
 /// Of folders that only hold trees, and of our own files.
 const FRAME: Attributes = Attributes::fixed(0o755);
 const OWN_FILE: Attributes = Attributes::fixed(0o644);
@@ -50,6 +54,7 @@ pub struct ArchiveWriter<'p, W: Write> {
     members: u64,
     has_snapshots: bool,
     left_out: LeftOut,
+    hole_bytes: u64,
     buffer: Vec<u8>,
     other: Vec<u8>,
     /// Is told how many bytes of plain tar there are so far.
@@ -84,6 +89,7 @@ impl<'p, W: Write> ArchiveWriter<'p, W> {
             members: 0,
             has_snapshots: false,
             left_out: LeftOut::default(),
+            hole_bytes: 0,
             buffer: vec![0; CHUNK_BYTES],
             other: vec![0; CHUNK_BYTES],
             progress,
@@ -178,6 +184,9 @@ impl<'p, W: Write> ArchiveWriter<'p, W> {
                     return self.member(member(b'1', &other, 0), &attributes);
                 }
                 let size = u64::try_from(stat.st_size).unwrap_or(0);
+                if self.is_too_hollow(&stat) {
+                    return self.without_hollow(name, &stat);
+                }
                 self.member(member(b'0', &[], size), &attributes)?;
                 self.content(name, &file, size)
             }
@@ -186,6 +195,29 @@ impl<'p, W: Write> ArchiveWriter<'p, W> {
                 Ok(())
             }
         }
+    }
+
+    /// Whether a file is so much of holes that writing its zeros would take all day.
+    fn is_too_hollow(&mut self, stat: &Stat) -> bool {
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        let on_disk = u64::try_from(stat.st_blocks).unwrap_or(0) * STAT_BLOCK_BYTES;
+        let holes = self.hole_bytes + size.saturating_sub(on_disk);
+        let is_too_hollow = holes > HOLE_BYTES_MAX;
+        if !is_too_hollow {
+            self.hole_bytes = holes;
+        }
+        is_too_hollow
+    }
+
+    /// It is left out and told; one with other names cannot be, as they would lead nowhere.
+    fn without_hollow(&mut self, name: &[u8], stat: &Stat) -> Result<(), ArchiveError> {
+        if stat.st_nlink > 1 {
+            let error = io::Error::other("it has more holes than an archive carries");
+            return Err(ArchiveError::entry("write", name, error));
+        }
+        self.left_out
+            .add(name, "of holes, more than an archive carries");
+        Ok(())
     }
 
     /// The name of a file written before that is this one in every respect.

@@ -2,11 +2,16 @@
 
 use super::client::Client;
 use crate::problem;
-use box_api::Problem;
-use box_api::control::{ClientMessage, Exec, Outcome};
+use box_api::control::{ClientMessage, Exec, Outcome, Reply};
+use box_api::{BoxName, Problem};
 use box_core::Host;
 use box_core::caller::Caller;
-use box_core::exec;
+use box_core::exec::{self, Started};
+use std::time::Duration;
+use tokio::time::MissedTickBehavior;
+
+/// How soon a person is told that their command stands still with its box.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) async fn handle(
     host: &Host,
@@ -14,9 +19,11 @@ pub(super) async fn handle(
     client: &mut Client,
     asked: Exec,
 ) -> Result<Outcome, Problem> {
-    let execution = exec::exec(host, caller, asked)
+    let name = asked.name.clone();
+    let started = exec::exec(host, caller, asked)
         .await
         .map_err(problem::exec)?;
+    let Started { box_id, execution } = started;
     client
         .streams(&execution.streams)
         .await
@@ -24,8 +31,18 @@ pub(super) async fn handle(
     // The client has them now; ours would keep its pipes from ever ending.
     drop(execution.streams);
     let process = execution.process;
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut stood = false;
     loop {
         tokio::select! {
+            _ = looks.tick() => {
+                let stands = host.touches.is_frozen(&box_id).await;
+                if stands && !stood {
+                    client.reply(&standing(&name)).await.map_err(problem::client)?;
+                }
+                stood = stands;
+            }
             code = process.wait() => {
                 return Ok(Outcome::Exit { code: code.map_err(problem::engine)? });
             }
@@ -46,5 +63,11 @@ pub(super) async fn handle(
                 None => return Err(problem::client_gone()),
             }
         }
+    }
+}
+
+fn standing(name: &BoxName) -> Reply {
+    Reply::Note {
+        text: format!("box `{name}` stands still; `box events {name}` says why"),
     }
 }

@@ -8,6 +8,10 @@ use std::io::Read;
 
 /// Objects of one pull.
 const PACK_BYTES_MAX: u64 = 8 << 30;
+/// Largest object that git takes into memory whole: a small pack can hold a commit of gigabytes
+/// (`GIT_ALLOC_LIMIT` of git's wrapper.c). Larger files pass in pieces.
+const OBJECT_BYTES_MAX: &str = "256m";
+const STREAMED: &str = "core.bigFileThreshold=128m";
 const REFERENCE: &str = "refs/box/out";
 /// How the caller's repository fetches: from a path of ours and by no other protocol, running
 /// nothing, checking everything, writing one ref.
@@ -66,7 +70,10 @@ impl Quarantine {
             std::fs::write(folder.join("shallow"), shallow).map_err(could_not)?;
         }
         Ok(Self {
-            git: Git::at(&folder).with_variable("GIT_DIR", &folder),
+            git: Git::at(&folder)
+                .with_variable("GIT_DIR", &folder)
+                .with_variable("GIT_ALLOC_LIMIT", OBJECT_BYTES_MAX)
+                .with_setting(STREAMED),
             _place: place,
         })
     }

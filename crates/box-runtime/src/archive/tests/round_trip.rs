@@ -458,3 +458,23 @@ fn an_archive_cut_anywhere_is_refused() {
     let to = tempfile::tempdir().unwrap();
     read(&archive, to.path(), rules()).unwrap();
 }
+
+#[test]
+fn a_file_of_nothing_but_holes_keeps_nobody_waiting() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for part in [Part::Workspace, Part::Home, Part::Root] {
+        fs::create_dir_all(on_disk(from.path(), &State::Now, part)).unwrap();
+    }
+    let home = on_disk(from.path(), &State::Now, Part::Home);
+    for (name, bytes) in [("endless", 1 << 40), ("small", 8 << 20)] {
+        let file = File::create(home.join(name)).unwrap();
+        file.set_len(bytes).unwrap();
+    }
+    let (archive, left_out) = write(from.path(), &manifest(&[]));
+    assert_eq!(left_out.count, 1, "{left_out:?}");
+    assert!(left_out.told[0].contains("endless"), "{left_out:?}");
+    read(&archive, to.path(), rules()).unwrap();
+    let home = on_disk(to.path(), &State::Now, Part::Home);
+    assert_eq!(fs::metadata(home.join("small")).unwrap().len(), 8 << 20);
+    assert!(!home.join("endless").exists());
+}
