@@ -9,6 +9,7 @@
 mod bench;
 mod chaos;
 mod dist;
+mod fuzz;
 mod run;
 mod security;
 mod test;
@@ -19,10 +20,13 @@ const HELP: &str = "\
 House work.
 
   cargo xtask test [part]          set up what the tests need, then run them
-                                   parts: house unit engines agents drill; by name alone: hosts chaos
+                                   parts: house unit engines agents drill clients; by name alone:
+                                   hosts chaos clients-heavy
+  cargo xtask clients --write      write docs/clients.md from what the clients' parts found
   cargo xtask bench <name> [--json] measure beside the named peers: start exec
                                    clone snapshot
   cargo xtask chaos --cuts N [--seed S] kill the host in mid-verb, then look for losses and left-overs
+  cargo xtask fuzz --minutes N [--seed S] each fuzz target of box-egress for so long
   cargo xtask security [--check]   run the drill and copy its table into SECURITY.md
   cargo xtask dist [--debug]       make the release archive and its checksum
 ";
@@ -35,9 +39,11 @@ fn main() -> ExitCode {
         ["test", part] => test::part(part),
         ["bench", name] => bench::run(name, bench::Form::Table),
         ["bench", name, "--json"] => bench::run(name, bench::Form::Json),
+        ["clients", "--write"] => test::clients::write(),
         ["dist"] => dist::make(dist::Kind::Release),
         ["dist", "--debug"] => dist::make(dist::Kind::Debug),
         ["chaos", rest @ ..] => chaos::Plan::parse(rest).and_then(chaos::run),
+        ["fuzz", rest @ ..] => fuzz::Plan::parse(rest).and_then(fuzz::run),
         ["security"] => security::write(),
         ["security", "--check"] => security::check(),
         _ => {

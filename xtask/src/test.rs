@@ -3,6 +3,7 @@
 //! One list names every part; `all` runs them in order. What a part needs it installs itself, and a
 //! part that cannot be set up fails: nothing is skipped.
 
+pub(crate) mod clients;
 mod hosts;
 
 use crate::run::{self, command, finish};
@@ -153,6 +154,20 @@ const PARTS: &[Part] = &[
         when: When::Always,
         run: drill,
     },
+    Part {
+        name: "clients",
+        needs: clients::NEEDS,
+        seed: Seed::ImageAndAgents,
+        when: When::Always,
+        run: clients::light,
+    },
+    Part {
+        name: "clients-heavy",
+        needs: clients::NEEDS,
+        seed: Seed::ImageAndAgents,
+        when: When::ByName,
+        run: clients::heavy,
+    },
 ];
 
 /// Cuts of a usual run: every named point, and as many random moments twice over.
@@ -240,7 +255,9 @@ fn chaos() -> Result<()> {
 }
 
 fn agents() -> Result<()> {
-    nextest("binary(downloads) or (binary(e2e) and not test(drill_holds))")
+    nextest(
+        "binary(downloads) or (binary(e2e) and not (test(drill_holds) or test(_clients_reach)))",
+    )
 }
 
 fn drill() -> Result<()> {

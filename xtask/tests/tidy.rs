@@ -358,3 +358,25 @@ fn architecture_names_tests_that_exist() {
         .collect();
     assert_none(&offences, "each invariant names the test that proves it");
 }
+
+/// `docs/clients.md` tells people what was tried; it is written from the table of the test.
+#[test]
+fn every_client_that_is_tried_has_a_row_for_people() {
+    let table = read(top().join("crates/box-cli/tests/e2e/clients/table.rs"));
+    let names: Vec<&str> = table
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("name: \"")?.strip_suffix("\","))
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert!(names.len() > 20, "the table is read wrongly: {names:?}");
+    let page = read(top().join("docs/clients.md"));
+    let offences: Vec<String> = names
+        .iter()
+        .filter(|name| !page.contains(&format!("| {name} | ")))
+        .map(|name| (*name).to_owned())
+        .collect();
+    assert_none(
+        &offences,
+        "`cargo xtask clients --write` gives each client a row",
+    );
+}

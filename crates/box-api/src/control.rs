@@ -6,6 +6,7 @@
 //! `Done` or `Problem`. While a request runs the client may send [`ClientMessage`] frames.
 //! `Reply::Streams` carries file descriptors (`SCM_RIGHTS`) beside its first byte.
 
+mod credential;
 mod image;
 mod limits;
 mod machine;
@@ -13,12 +14,16 @@ mod process;
 mod travel;
 mod undo;
 
+pub use credential::{
+    Accounts, AccountsError, AccountsOfKind, Choice, CredentialAdd, CredentialForm, CredentialInfo,
+    CredentialSource, CredentialUnlock, LoginInfo, SealInfo, SealMethod,
+};
 pub use image::{ImageAsk, ImageInfo, UnusedImages};
 pub use limits::{
     BoxEvent, BoxUsage, CHANGES_MAX, Change, EVENTS_PER_BOX_MAX, EVENTS_WITH_BOX_MAX, EventKind,
-    Motion, Used,
+    Motion, Traffic, Used,
 };
-pub use machine::{Accounts, BoxSettings, Limits, NetPreset, Origin, Profile};
+pub use machine::{BoxSettings, Limits, NetPreset, OnSignal, Origin, Profile};
 pub use process::{
     Attach, End, Exec, Exposed, KillProcess, Logs, ProcessInfo, ProcessKind, ProcessState, Spawn,
     TerminalSize,
@@ -190,6 +195,9 @@ pub enum Request {
     },
     /// `secret` travels only here, over the socket of one machine; it is not kept on disk.
     CredentialAdd(CredentialAdd),
+    /// Gives one that is there a new secret; placeholders stay. `form` is not looked at.
+    CredentialRotate(CredentialAdd),
+    CredentialUnlock(CredentialUnlock),
     CredentialList,
     CredentialRemove {
         name: String,
@@ -250,26 +258,6 @@ pub struct Run {
     pub limits: Limits,
     #[serde(default)]
     pub settings: BoxSettings,
-}
-
-/// `secret` is wiped by whoever holds it last; the type has no `Debug` that shows it.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CredentialAdd {
-    /// `claude`
-    pub kind: String,
-    /// The account's name; `default` when the person gave none.
-    pub name: String,
-    pub secret: String,
-}
-
-impl std::fmt::Debug for CredentialAdd {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "CredentialAdd({} {}, secret not shown)",
-            self.kind, self.name
-        )
-    }
 }
 
 /// What a client may say while its request runs.
@@ -362,7 +350,11 @@ pub enum Outcome {
     UnusedImages(UnusedImages),
     Credentials {
         credentials: Vec<CredentialInfo>,
+        /// Made inside boxes.
+        #[serde(default)]
+        logins: Vec<LoginInfo>,
     },
+    Seal(SealInfo),
     Agents {
         agents: Vec<AgentInfo>,
     },
@@ -374,6 +366,10 @@ pub enum Outcome {
     },
     Policy(PolicyShown),
     Checked(crate::egress::Checked),
+    /// The settings were read again; what is odd about them.
+    Reloaded {
+        findings: Vec<crate::network::Finding>,
+    },
     /// Of `Set`; `later` names what holds from the box's next start on.
     Changed {
         info: Box<BoxInfo>,
@@ -424,6 +420,9 @@ pub struct Status {
     /// How it makes copies of boxes.
     #[serde(default)]
     pub copies: Option<CopyMethod>,
+    /// How secrets are kept.
+    #[serde(default)]
+    pub seal: Option<SealInfo>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -471,22 +470,21 @@ pub struct BoxInfo {
     /// Since when it is in the trash.
     #[serde(default)]
     pub trashed_at_ms: Option<i64>,
+    /// Accounts it uses, as `<kind>:<name>`.
+    #[serde(default)]
+    pub accounts: Vec<String>,
     /// It runs, but all of it stands still until it is touched.
     #[serde(default)]
     pub frozen: bool,
+    /// Why, where nobody asked for it: a signal, or idleness.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen_why: Option<String>,
+    /// What went over its network.
+    #[serde(default)]
+    pub traffic: Traffic,
     /// The newest of what befell it, newest last.
     #[serde(default)]
     pub events: Vec<BoxEvent>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CredentialInfo {
-    pub kind: String,
-    pub name: String,
-    pub added_at_ms: i64,
-    /// It was added, but box-egress has lost its memory since: it is to be added again.
-    #[serde(default)]
-    pub lost: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

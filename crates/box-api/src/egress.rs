@@ -16,19 +16,33 @@
 //! ([`Request::Configure`] the CA's key, [`Request::AddCredential`] the credential) carry it as
 //! the packet's appendix, which is wiped by whoever holds the buffer.
 
+pub mod entry;
+pub mod github;
+pub mod login;
 pub mod name;
+pub mod network;
 pub mod packet;
+pub mod path;
 pub mod policy;
+mod reason;
+pub mod traffic;
+pub mod upstream;
 
+pub use entry::{Entry, EntryError, PrivateEntry, RequestPattern};
+pub use github::GithubScope;
+pub use login::{LoginState, Logins};
 pub use name::{HostName, HostNameError, HostPattern, HostPatternError};
+pub use network::{Network, NetworkError};
 pub use policy::{Policy, Verdict};
+pub use reason::Reason;
+pub use upstream::{SecureResolver, UpstreamProxy};
 
 use crate::BoxId;
 use serde::{Deserialize, Serialize};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Version of this protocol. Raised when an older peer could misread a newer one.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// Longest placeholder, and longest id of a credential.
 pub const PLACEHOLDER_BYTES_MAX: usize = 512;
 /// A shorter placeholder could be guessed or be part of ordinary text.
@@ -52,7 +66,8 @@ pub enum Request {
     /// First on every connection. Answer: [`Answer::Welcome`].
     Hello { build: String, protocol: u32 },
     /// Replaces the whole configuration. Appendix: the CA's private key, PEM, PKCS#8; empty when
-    /// `ca_cert_pem` is absent. Answer: [`Answer::Done`].
+    /// `ca_cert_pem` is absent; then the proxy's `user:password`, as many bytes as
+    /// [`UpstreamProxy::login_bytes`] says. Answer: [`Answer::Done`].
     Configure(Configuration),
     /// A box's sockets and all that holds for it. A box registered before under the same id is
     /// replaced: its listeners and connections are closed. Brings descriptors. Answer: `Done`.
@@ -78,6 +93,12 @@ pub enum Request {
         box_id: BoxId,
         host: String,
         port: u16,
+        /// Judged as well, on a host that is opened up.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<AskedRequest>,
+        /// Judged as if the name led there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        address: Option<IpAddr>,
     },
     /// A person who was asked lets connections of a box to this host and port through: those that
     /// wait, else the next within a quarter of an hour; others follow for a minute.
@@ -90,6 +111,17 @@ pub enum Request {
     Status,
     /// Ends box-egress once the answer is sent: no box has a way out then.
     Shutdown,
+    /// What logins made inside boxes are sealed with from now on. Appendix: 32 bytes. Answer:
+    /// `Done`.
+    LoginKey,
+    /// Logins of a running box that could not be opened when it was registered; what it has of
+    /// the same kind stays. Answer: `Done`.
+    RestoreLogins {
+        box_id: BoxId,
+        logins: Vec<LoginState>,
+    },
+    /// Wipes a box's logins of a kind, or all of them.
+    ForgetLogins { box_id: BoxId, kind: Option<String> },
     /// Every name of a box with its fake address. Answer: [`Answer::Map`].
     Map { box_id: BoxId },
 }
@@ -107,6 +139,20 @@ pub struct Configuration {
     pub extra_roots_pem: String,
     /// The deployment's CA. Absent: hosts of a credential are refused ([`Reason::NoCa`]).
     pub ca_cert_pem: Option<String>,
+    /// Asked instead of `resolvers`, if there are any; those then only find the proxy.
+    #[serde(default)]
+    pub secure_resolvers: Vec<SecureResolver>,
+    /// The proxy every connection to a host is made through.
+    #[serde(default)]
+    pub proxy: Option<UpstreamProxy>,
+}
+
+/// A request as [`Request::Check`] asks about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedRequest {
+    pub method: String,
+    /// Without its query.
+    pub path: String,
 }
 
 /// A box as box-egress gets to know it.
@@ -120,6 +166,10 @@ pub struct Registration {
     /// [`Answer::Map`]. Append-only for the life of a box, saved with its snapshots.
     #[serde(default)]
     pub map: Vec<MappedName>,
+    /// Logins made inside earlier, as [`Event::LoggedIn`] or [`BoxState`] told them. One that
+    /// cannot be opened is left out.
+    #[serde(default)]
+    pub logins: Vec<LoginState>,
     pub listeners: Listeners,
 }
 
@@ -161,6 +211,9 @@ pub struct Binding {
     /// Hosts that are intercepted for this box because of the binding, on port 443. The secret
     /// goes to those of them that the credential names as well.
     pub hosts: Vec<HostName>,
+    /// What may be written at GitHub's hosts with it; absent there: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub github: Option<GithubScope>,
 }
 
 /// A credential without its secret.
@@ -186,6 +239,8 @@ pub enum Carriage {
     Basic,
     /// The whole value of this header, such as `x-api-key`.
     Header { name: String },
+    /// The whole value of this query parameter, such as `key`.
+    Query { name: String },
 }
 
 /// What box-egress sends.
@@ -243,6 +298,9 @@ pub struct Status {
     pub has_ca: bool,
     pub boxes: Vec<BoxState>,
     pub credentials: Vec<CredentialState>,
+    /// Boxes that are not registered and whose logins are kept.
+    #[serde(default)]
+    pub parked: Vec<BoxId>,
     /// Events thrown away so far because no host fetched them.
     pub events_lost: u64,
 }
@@ -258,6 +316,9 @@ pub struct BoxState {
     /// Names in its map.
     pub names: u32,
     pub refused: u64,
+    /// Logins made inside.
+    #[serde(default)]
+    pub logins: Vec<LoginState>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -290,6 +351,10 @@ pub enum Event {
     },
     /// A connection that went through is over.
     Passed(Passed),
+    /// A connection is open: new, or more went through it.
+    Open(traffic::Open),
+    /// What looks like theft or a scan.
+    Signal(traffic::Signal),
     /// An alarm: a box sent the placeholder of another box, or its own to a host it does not
     /// belong to. The request was refused.
     ForeignPlaceholder {
@@ -297,6 +362,12 @@ pub enum Event {
         host: HostName,
         belongs_to: BoxId,
         at_ms: i64,
+    },
+    /// Somebody logged in inside the box, or a login's tokens were renewed. To be kept for
+    /// [`Registration::logins`]; replaces what was kept of the same kind.
+    LoggedIn {
+        box_id: BoxId,
+        login: LoginState,
     },
     /// A host sent the credential back; it was replaced by the placeholder.
     SecretReflected {
@@ -322,7 +393,7 @@ pub struct Passed {
     pub port: u16,
     /// What the policy went by, as [`policy::Rule`] writes itself; `once` for a person's answer.
     pub rule: String,
-    /// The credential that could be used on it, by its id; absent for a connection passed on unread.
+    /// The credential that was used on it, by its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<String>,
     /// As the box saw them: for TLS that was opened up, its own side of it.
@@ -330,6 +401,24 @@ pub struct Passed {
     pub received_bytes: u64,
     pub began_at_ms: i64,
     pub ended_at_ms: i64,
+    /// [`traffic::Open::connection`] of those this is about; none from older builds.
+    #[serde(default)]
+    pub connections: Vec<u64>,
+    /// How many connections that carried something this is about: more than one when there are too
+    /// many to be told one by one; 0 when a connection only ended.
+    #[serde(default = "traffic::once")]
+    pub times: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entrance: Option<traffic::Entrance>,
+    /// The last address that was connected to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<SocketAddr>,
+    /// How long they were open, added up.
+    #[serde(default)]
+    pub open_ms: u64,
+    /// Requests, where they were read; [`traffic::EXCHANGES_MAX`] kinds at most.
+    #[serde(default)]
+    pub exchanges: Vec<traffic::Exchange>,
 }
 
 /// A connection or request that did not go through.
@@ -346,86 +435,11 @@ pub struct Refusal {
     pub rule: Option<String>,
     /// UTC, milliseconds since 1970.
     pub at_ms: i64,
-}
-
-/// Why something did not go through: the machine-readable half of `x-box-egress`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    // The policy.
-    /// No policy for this box, or box-egress is not configured.
-    NoPolicy,
-    NotListed,
-    Denied,
-    /// The host is allowed, this port is not.
-    Port,
-    IpLiteral,
-    /// A name of this machine or its network (`localhost`, `*.internal`, single labels).
-    LocalName,
-    /// The name leads to an address that is not public.
-    PrivateAddress,
-    /// Plain http to a host that has a credential.
-    PlainHttp,
-    // What the box sent.
-    Malformed,
-    SniMismatch,
-    NoSni,
-    NotTls,
-    HostMismatch,
-    Method,
-    UnknownAddress,
-    ForeignCredential,
-    ForeignPlaceholder,
-    ClientTls,
-    // Limits.
-    TooManyConnections,
-    TooManyQueries,
-    MapFull,
-    Timeout,
-    // Missing here.
-    NoCa,
-    CredentialMissing,
-    // The far end.
-    Dns,
-    Unreachable,
-    UpstreamTls,
-    UpstreamFailed,
-}
-
-impl Reason {
-    /// The word that goes into `x-box-egress` and JSON.
-    pub fn slug(self) -> &'static str {
-        match self {
-            Self::NoPolicy => "no_policy",
-            Self::NotListed => "not_listed",
-            Self::Denied => "denied",
-            Self::Port => "port",
-            Self::IpLiteral => "ip_literal",
-            Self::LocalName => "local_name",
-            Self::PrivateAddress => "private_address",
-            Self::PlainHttp => "plain_http",
-            Self::Malformed => "malformed",
-            Self::SniMismatch => "sni_mismatch",
-            Self::NoSni => "no_sni",
-            Self::NotTls => "not_tls",
-            Self::HostMismatch => "host_mismatch",
-            Self::Method => "method",
-            Self::UnknownAddress => "unknown_address",
-            Self::ForeignCredential => "foreign_credential",
-            Self::ForeignPlaceholder => "foreign_placeholder",
-            Self::ClientTls => "client_tls",
-            Self::TooManyConnections => "too_many_connections",
-            Self::TooManyQueries => "too_many_queries",
-            Self::MapFull => "map_full",
-            Self::Timeout => "timeout",
-            Self::NoCa => "no_ca",
-            Self::CredentialMissing => "credential_missing",
-            Self::Dns => "dns",
-            Self::Unreachable => "unreachable",
-            Self::UpstreamTls => "upstream_tls",
-            Self::UpstreamFailed => "upstream_failed",
-        }
-    }
+    /// How often, when there are too many to be told one by one.
+    #[serde(default = "traffic::once")]
+    pub times: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entrance: Option<traffic::Entrance>,
 }
 
 #[cfg(test)]
@@ -456,6 +470,7 @@ mod tests {
                     placeholder: "sk-ant-oat01-placeholder".into(),
                     credential: "claude:default".into(),
                     hosts: vec![HostName::parse("api.example.com").unwrap()],
+                    github: None,
                 },
             },
         };

@@ -120,7 +120,7 @@ impl Driver<'_> {
     fn read_replies(&mut self, inputs: &mut Vec<Input>) -> Result<(), Complaint> {
         let filled = self.client.fill();
         while let Some(reply) = self.client.ready()? {
-            inputs.push(Input::Reply(reply));
+            inputs.push(Input::Reply(reply.into()));
         }
         match filled {
             Ok(()) => Ok(()),
@@ -212,7 +212,7 @@ impl Driver<'_> {
             return Ok(());
         };
         // A thread is told again when it is taken up again.
-        let shown = match (reply, self.conversation.thread()) {
+        let shown = match (&**reply, self.conversation.thread()) {
             (Reply::Thread { thread, .. }, known) => known != Some(*thread),
             (reply, _) => matches!(
                 reply,
@@ -220,7 +220,7 @@ impl Driver<'_> {
             ),
         };
         if shown && self.output.format() == Format::Json {
-            self.output.object(reply)?;
+            self.output.object(&**reply)?;
         }
         Ok(())
     }

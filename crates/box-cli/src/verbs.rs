@@ -21,6 +21,7 @@ mod export;
 mod expose;
 mod freeze;
 mod furnish;
+mod github;
 mod image;
 mod import;
 mod info;

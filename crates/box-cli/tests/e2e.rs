@@ -16,6 +16,7 @@ mod e2e {
     mod alone;
     mod archive;
     mod asked;
+    mod clients;
     mod control;
     mod credential;
     mod drill;
@@ -27,13 +28,16 @@ mod e2e {
     mod image;
     mod leaks;
     mod limits;
+    mod logins;
     mod lost;
     mod net;
+    mod policy;
     mod processes;
     mod program;
     mod rootless;
     mod seed;
     mod terminal;
+    mod traffic;
     mod travel;
     mod turn;
     mod undo;

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::store::StoreError;
 use crate::suggest::nearest;
 use box_api::control::{
-    BoxInfo, BoxSettings, BoxState, KeepWorkspace, Limits, NetPreset, Origin, Profile,
+    BoxInfo, BoxSettings, BoxState, KeepWorkspace, Limits, NetPreset, Origin, Profile, Traffic,
 };
 use box_api::thread::ThreadInfo;
 use box_api::{BoxId, BoxName, BoxTitle, Owner};
@@ -159,10 +159,13 @@ pub fn info(
         workspace: workspace.map(|path| path.display().to_string()),
         pid,
         problem: record.problem.clone(),
-        settings: record.settings,
+        settings: record.settings.clone(),
+        accounts: Vec::new(),
         origin: record.origin.clone(),
         trashed_at_ms: record.trashed_at_ms,
         frozen: false,
+        frozen_why: None,
+        traffic: Traffic::default(),
         events: Vec::new(),
     }
 }

@@ -1,28 +1,49 @@
-//! Accounts of agents: where a secret goes (into box-egress' memory and nowhere else), what a box
-//! gets in its place, and whether it is there.
+//! Accounts: where a secret comes from, where it goes (into box-egress' memory, and sealed into the
+//! database), what a box gets in its place, and whether it is there.
 //!
 //! A placeholder is made when a box first needs it: one per box and credential, shaped like the
 //! secret, with 128 random bits at least. It means something in its own box alone (decision D1).
 
+mod add;
+mod command;
+mod give;
+pub mod kinds;
+pub mod logins;
 mod placeholder;
+mod renew;
+mod restore;
 pub mod rows;
+mod seal;
 mod secret;
+pub mod vault;
 
+pub use add::{Asked, add, rotate};
+pub use command::CommandError;
+pub(crate) use give::spec_of;
+pub use give::{
+    accounts_of, adjust, bind_like, bindings, environment_for_process, helper_hosts, missing,
+};
+pub use renew::run;
+pub use restore::{New, seal_info, unlock};
+pub(crate) use restore::{Restored, lost_with_it, restored};
 pub use secret::{Secret, SecretError};
+pub use vault::{Vault, VaultError};
 
-use crate::agents::{self, AgentProfile};
-use crate::boxes::BoxRecord;
 use crate::caller::Caller;
 use crate::egress::EgressError;
 use crate::host::Host;
 use crate::store::{Durability, StoreError};
-use box_api::control::{Accounts, BoxState, CredentialInfo};
-use box_api::egress::{Binding, Carriage, CredentialSpec, CredentialState, HostName};
+use box_api::control::{CredentialInfo, SealMethod};
+use box_api::egress::CredentialState;
 use box_api::{BoxId, Owner};
+use give::{carried, hosts_of, variables_of};
+use kinds::Kind;
 use rows::CredentialRow;
 
 /// The account of a kind a person gave no name (decision D34).
 pub const DEFAULT_NAME: &str = "default";
+/// Stands for no account where accounts are named.
+const NO_NAME: &str = "none";
 const NAME_CHARS_MAX: usize = 63;
 const CREDENTIALS_MAX: usize = 64;
 
@@ -34,7 +55,9 @@ pub enum CredentialError {
         kind: String,
         known: Vec<&'static str>,
     },
-    #[error("a credential's name has 1 to {NAME_CHARS_MAX} of a-z, 0-9, `-`, `_` and `.`")]
+    #[error(
+        "a credential's name has 1 to {NAME_CHARS_MAX} of a-z, 0-9, `-`, `_` and `.`, and is not `{NO_NAME}`"
+    )]
     Name,
     #[error("could not use the secret for `{kind}`")]
     Secret {
@@ -42,10 +65,25 @@ pub enum CredentialError {
         #[source]
         source: SecretError,
     },
+    /// What it was told of hosts, headers or variables.
+    #[error("a credential for `{kind}` cannot be like that: {why}")]
+    Form { kind: String, why: String },
+    #[error("the new secret for `{name}` goes elsewhere in a request than the one before")]
+    OtherForm { name: String },
+    #[error("the command for `{name}` gave no secret")]
+    Command {
+        name: String,
+        #[source]
+        source: CommandError,
+    },
+    #[error("could not seal the secret")]
+    Vault(#[from] VaultError),
     #[error("a user has at most {CREDENTIALS_MAX} credentials")]
     TooMany,
     #[error("there is no credential `{0}`")]
     Unknown(String),
+    #[error("`{name}` could be any of {}", .all.join(", "))]
+    Ambiguous { name: String, all: Vec<String> },
     #[error("could not hand the credential to box-egress")]
     Egress(#[from] EgressError),
     #[error(transparent)]
@@ -58,58 +96,8 @@ pub enum Presence {
     Present,
     /// Nobody added one.
     Absent,
-    /// One was added, but box-egress has lost its memory since.
+    /// One was added, but its secret is not there: lost with box-egress, or locked.
     Lost,
-}
-
-/// Adds a credential or replaces the one of this kind and name.
-///
-/// # Errors
-/// [`CredentialError`]; an older secret of the name still holds then.
-pub async fn add(
-    host: &Host,
-    caller: &Caller,
-    kind: &str,
-    name: &str,
-    secret: Secret,
-) -> Result<CredentialInfo, CredentialError> {
-    let profile = profile_of(kind)?;
-    check_name(name)?;
-    let shape = secret
-        .shape(profile)
-        .map_err(|source| CredentialError::Secret {
-            kind: kind.to_owned(),
-            source,
-        })?;
-    let row = CredentialRow {
-        owner: caller.owner,
-        kind: kind.to_owned(),
-        name: name.to_owned(),
-        prefix: shape.prefix.clone(),
-        chars: secret.chars(),
-        added_at_ms: host.now_ms(),
-    };
-    let spec = spec_of(&row).ok_or_else(|| unknown_kind(kind))?;
-    host.egress
-        .add_credential(spec, secret.into_bytes())
-        .await?;
-
-    let written = row.clone();
-    let stale = host
-        .store
-        .write(Durability::Full, move |transaction| {
-            rows::put(transaction, &written)
-        })
-        .await?;
-    let stale = match stale {
-        rows::Put::Done { stale_placeholders } => stale_placeholders,
-        rows::Put::TooMany => {
-            host.egress.remove_credential(row.id()).await?;
-            return Err(CredentialError::TooMany);
-        }
-    };
-    forget(host, stale).await;
-    Ok(row.info())
 }
 
 /// The caller's credentials, never a secret. Those whose secret box-egress does not have are
@@ -119,19 +107,31 @@ pub async fn add(
 /// What the store said.
 pub async fn list(host: &Host, caller: &Caller) -> Result<Vec<CredentialInfo>, StoreError> {
     let owner = caller.owner;
-    let rows = host
+    let (rows, users) = host
         .store
-        .read(move |connection| rows::of_owner(connection, &owner))
+        .read(move |connection| {
+            Ok((
+                rows::of_owner(connection, &owner)?,
+                rows::users(connection, &owner)?,
+            ))
+        })
         .await?;
     if rows.is_empty() {
         return Ok(Vec::new());
     }
     let held = host.egress.credentials().await;
     let lost = |row: &CredentialRow| held.as_ref().is_ok_and(|held| !holds(held, row));
+    let boxes = |row: &CredentialRow| {
+        let having = users
+            .iter()
+            .filter(|(_, _, kind, name)| (kind, name) == (&row.kind, &row.name));
+        having.map(|(_, name, ..)| name.clone()).collect()
+    };
     Ok(rows
         .iter()
         .map(|row| CredentialInfo {
             lost: lost(row),
+            boxes: boxes(row),
             ..row.info()
         })
         .collect())
@@ -143,16 +143,13 @@ fn holds(held: &[CredentialState], row: &CredentialRow) -> bool {
         .any(|state| state.spec.id == row.id() && state.present)
 }
 
-/// Wipes a credential. `name` is `<kind>` or `<kind>:<name>`. Its placeholders mean nothing from
-/// then on.
+/// Wipes a credential, named as [`resolve`] says. Its placeholders mean nothing from then on.
 ///
 /// # Errors
 /// [`CredentialError::Unknown`] when the caller has none of that name.
 pub async fn remove(host: &Host, caller: &Caller, name: &str) -> Result<(), CredentialError> {
-    let (kind, account) = name.split_once(':').unwrap_or((name, DEFAULT_NAME));
-    let owner = caller.owner;
-    let (kind, account) = (kind.to_owned(), account.to_owned());
-    let id = rows::credential_id(&owner, &kind, &account);
+    let row = resolve(host, caller, name).await?;
+    let (owner, kind, account, id) = (row.owner, row.kind.clone(), row.name.clone(), row.id());
     let removed = host.store.write(Durability::Full, move |transaction| {
         rows::remove(transaction, &owner, &kind, &account)
     });
@@ -168,156 +165,77 @@ pub async fn remove(host: &Host, caller: &Caller, name: &str) -> Result<(), Cred
     }
 }
 
+/// The caller's credential called `<kind>:<name>`, `<kind>` (the default of its kind), or `<name>`
+/// where there is one of that name only.
+async fn resolve(
+    host: &Host,
+    caller: &Caller,
+    text: &str,
+) -> Result<CredentialRow, CredentialError> {
+    let owner = caller.owner;
+    let rows = host
+        .store
+        .read(move |connection| rows::of_owner(connection, &owner))
+        .await?;
+    let unknown = || CredentialError::Unknown(text.to_owned());
+    let kind_of =
+        |word: &str| kinds::find(word).map_or_else(|| word.to_owned(), |kind| kind.name.clone());
+    if let Some((kind, name)) = text.split_once(':') {
+        let kind = kind_of(kind);
+        let mut found = rows.into_iter();
+        let found = found.find(|row| row.kind == kind && row.name == name);
+        return found.ok_or_else(unknown);
+    }
+    let kind = kind_of(text);
+    let mut of_kind: Vec<CredentialRow> = rows
+        .iter()
+        .filter(|row| row.kind == kind)
+        .cloned()
+        .collect();
+    if let Some(at) = of_kind.iter().position(|row| row.name == DEFAULT_NAME) {
+        return Ok(of_kind.swap_remove(at));
+    }
+    let mut candidates = if of_kind.is_empty() {
+        rows.into_iter().filter(|row| row.name == text).collect()
+    } else {
+        of_kind
+    };
+    if candidates.len() > 1 {
+        let all = candidates
+            .iter()
+            .map(|row| format!("`{}:{}`", row.kind, row.name));
+        return Err(CredentialError::Ambiguous {
+            name: text.to_owned(),
+            all: all.collect(),
+        });
+    }
+    candidates.pop().ok_or_else(unknown)
+}
+
 /// Whether the owner of a box has the account an agent of it needs.
 ///
 /// # Errors
 /// What the store or box-egress said.
-pub async fn presence(host: &Host, owner: Owner, kind: &str) -> Result<Presence, CredentialError> {
-    let kind = kind.to_owned();
-    let row = host
+pub async fn presence(
+    host: &Host,
+    owner: Owner,
+    kind: &str,
+    accounts: &box_api::control::Accounts,
+) -> Result<Presence, CredentialError> {
+    let kind = kinds::find(kind).map_or(kind, |kind| &kind.name).to_owned();
+    let rows = host
         .store
-        .read(move |connection| rows::default_of(connection, &owner, &kind));
-    let Some(row) = row.await? else {
+        .read(move |connection| rows::of_owner(connection, &owner));
+    let chosen = give::chosen(&rows.await?, accounts);
+    let Some(row) = chosen.into_iter().find(|row| row.kind == kind) else {
         return Ok(Presence::Absent);
     };
-    let id = row.id();
     let known = host.egress.credentials().await?;
-    let there = known
-        .iter()
-        .any(|state| state.spec.id == id && state.present);
-    Ok(if there {
+    Ok(if holds(&known, &row) {
         Presence::Present
     } else {
         Presence::Lost
     })
-}
-
-/// The variables that hold a box's placeholders: for every command and every agent of the box.
-/// Makes the placeholders that are missing, and tells box-egress about them.
-///
-/// # Errors
-/// What the store said.
-pub async fn environment_for_process(
-    host: &Host,
-    record: &BoxRecord,
-) -> Result<Vec<(String, String)>, StoreError> {
-    let made = ensure_placeholders(host, record).await?;
-    let mut variables = Vec::with_capacity(made.len());
-    for (row, placeholder, fresh) in made {
-        let Some(variable) = variable_of(&row) else {
-            continue;
-        };
-        if let (Fresh::Yes, Some(binding)) = (fresh, binding_of(&row, &placeholder)) {
-            bind(host, record, binding).await;
-        }
-        variables.push((variable, placeholder));
-    }
-    Ok(variables)
-}
-
-/// What box-egress is to know of a box's placeholders.
-///
-/// # Errors
-/// What the database said.
-pub fn bindings(connection: &rusqlite::Connection, id: &BoxId) -> rusqlite::Result<Vec<Binding>> {
-    let rows = rows::placeholders_of(connection, id)?;
-    Ok(rows
-        .iter()
-        .filter_map(|(row, placeholder)| binding_of(row, placeholder))
-        .collect())
-}
-
-/// Whether a placeholder was made just now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fresh {
-    Yes,
-    No,
-}
-
-async fn ensure_placeholders(
-    host: &Host,
-    record: &BoxRecord,
-) -> Result<Vec<(CredentialRow, String, Fresh)>, StoreError> {
-    if record.settings.accounts == Accounts::None {
-        return Ok(Vec::new());
-    }
-    let (id, owner) = (record.id, record.owner);
-    let (wanted, have) = host
-        .store
-        .read(move |connection| {
-            Ok((
-                rows::defaults_of(connection, &owner)?,
-                rows::placeholders_of(connection, &id)?,
-            ))
-        })
-        .await?;
-    let mut all = Vec::with_capacity(wanted.len());
-    for row in wanted {
-        let found = have.iter().find(|(had, _)| had.id() == row.id());
-        if let Some((_, placeholder)) = found {
-            all.push((row, placeholder.clone(), Fresh::No));
-            continue;
-        }
-        let fresh = placeholder::make(&row.prefix, row.chars, &*host.random);
-        let (written, at_ms) = (row.clone(), host.now_ms());
-        // Two commands that start at once make one: the first row stays.
-        let kept = host.store.write(Durability::Prompt, move |transaction| {
-            rows::put_placeholder(transaction, &id, &written, &fresh, at_ms)
-        });
-        all.push((row, kept.await?, Fresh::Yes));
-    }
-    Ok(all)
-}
-
-/// Takes every placeholder from a box: none of them is worth anything from now on.
-///
-/// # Errors
-/// What the store said.
-pub async fn take_away(host: &Host, id: BoxId) -> Result<(), StoreError> {
-    let gone = host.store.write(Durability::Full, move |transaction| {
-        rows::take_from_box(transaction, &id)
-    });
-    let gone = gone.await?;
-    forget(host, gone.into_iter().map(|one| (id, one)).collect()).await;
-    Ok(())
-}
-
-/// Gives a clone placeholders of its own for every account its source has one of (D34). Accounts of
-/// another owner are left out.
-///
-/// # Errors
-/// What the store said.
-pub async fn bind_like(
-    host: &Host,
-    source: &BoxRecord,
-    clone: &BoxRecord,
-) -> Result<(), StoreError> {
-    let (from, id, owner) = (source.id, clone.id, clone.owner);
-    let had = host
-        .store
-        .read(move |connection| rows::placeholders_of(connection, &from));
-    for (row, _) in had.await? {
-        if row.owner != owner {
-            continue;
-        }
-        let fresh = placeholder::make(&row.prefix, row.chars, &*host.random);
-        let at_ms = host.now_ms();
-        let kept = host.store.write(Durability::Prompt, move |transaction| {
-            rows::put_placeholder(transaction, &id, &row, &fresh, at_ms)
-        });
-        kept.await?;
-    }
-    Ok(())
-}
-
-async fn bind(host: &Host, record: &BoxRecord, binding: Binding) {
-    if record.state != BoxState::Running && record.state != BoxState::Starting {
-        return;
-    }
-    if let Err(error) = host.egress.bind(record.id, binding).await {
-        // It is bound from the rows when box-egress is back; until then requests are refused.
-        tracing::warn!(id = %record.id, %error, "a placeholder is not bound yet");
-    }
 }
 
 async fn forget(host: &Host, placeholders: Vec<(BoxId, String)>) {
@@ -328,23 +246,13 @@ async fn forget(host: &Host, placeholders: Vec<(BoxId, String)>) {
     }
 }
 
-/// The profile whose account has this kind.
-fn profile_of(kind: &str) -> Result<&'static AgentProfile, CredentialError> {
-    let mut profiles = agents::profiles().iter();
-    profiles
-        .find(|profile| kind_of(profile) == Some(kind))
-        .ok_or_else(|| unknown_kind(kind))
-}
-
-fn kind_of(profile: &AgentProfile) -> Option<&str> {
-    profile
-        .credential
-        .as_ref()
-        .map(|credential| credential.kind.as_str())
+/// The kind of a credential there is; a newer build may have left one of its own.
+fn kind_of(row: &CredentialRow) -> Option<&'static Kind> {
+    kinds::find(&row.kind)
 }
 
 fn unknown_kind(kind: &str) -> CredentialError {
-    let known = agents::profiles().iter().filter_map(kind_of).collect();
+    let known = kinds::all().iter().map(|kind| &*kind.name).collect();
     CredentialError::UnknownKind {
         kind: kind.to_owned(),
         known,
@@ -353,56 +261,33 @@ fn unknown_kind(kind: &str) -> CredentialError {
 
 fn check_name(name: &str) -> Result<(), CredentialError> {
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
-    if name.is_empty() || name.len() > NAME_CHARS_MAX || !name.chars().all(good) {
+    let is_long = name.is_empty() || name.len() > NAME_CHARS_MAX;
+    if is_long || name == NO_NAME || !name.chars().all(good) {
         return Err(CredentialError::Name);
     }
     Ok(())
 }
 
-/// What box-egress is told of a credential beside its secret.
-fn spec_of(row: &CredentialRow) -> Option<CredentialSpec> {
-    let credential = profile_of(&row.kind).ok()?.credential.as_ref()?;
-    let shape = credential
-        .shapes
-        .iter()
-        .find(|shape| shape.prefix == row.prefix)?;
-    let carriage = match (shape.header.as_str(), shape.scheme.as_deref()) {
-        ("authorization", Some("Bearer")) => Carriage::Bearer,
-        ("authorization", Some("Basic")) => Carriage::Basic,
-        (header, _) => Carriage::Header {
-            name: header.to_owned(),
-        },
-    };
-    Some(CredentialSpec {
-        id: row.id(),
-        kind: row.kind.clone(),
-        hosts: host_names(&credential.hosts),
-        carried: vec![carriage],
-    })
+/// Whether what runs in a box can go on with the placeholder it has: same variables, same places in
+/// a request, same hosts.
+fn looks_alike(one: &CredentialRow, other: &CredentialRow) -> bool {
+    goes_alike(one, other) && one.prefix == other.prefix
 }
 
-fn binding_of(row: &CredentialRow, placeholder: &str) -> Option<Binding> {
-    let credential = profile_of(&row.kind).ok()?.credential.as_ref()?;
-    Some(Binding {
-        placeholder: placeholder.to_owned(),
-        credential: row.id(),
-        hosts: host_names(&credential.hosts),
-    })
+/// As [`looks_alike`], whatever the secrets begin with.
+fn goes_alike(one: &CredentialRow, other: &CredentialRow) -> bool {
+    variables_of(one) == variables_of(other)
+        && carried(one) == carried(other)
+        && hosts_of(one) == hosts_of(other)
 }
 
-fn variable_of(row: &CredentialRow) -> Option<String> {
-    let credential = profile_of(&row.kind).ok()?.credential.as_ref()?;
-    let shape = credential
-        .shapes
-        .iter()
-        .find(|shape| shape.prefix == row.prefix)?;
-    Some(shape.variable.clone())
-}
-
-/// Profiles are checked when they are read, so that none is left out here.
-fn host_names(hosts: &[String]) -> Vec<HostName> {
-    hosts
-        .iter()
-        .filter_map(|host| HostName::parse(host).ok())
-        .collect()
+/// The method of this word.
+fn method_of(word: &str) -> Option<SealMethod> {
+    let all = [
+        SealMethod::Keyring,
+        SealMethod::SystemdCreds,
+        SealMethod::Passphrase,
+        SealMethod::Memory,
+    ];
+    all.into_iter().find(|method| method.word() == word)
 }

@@ -6,29 +6,37 @@
 //! says it holds with the rows of the store. Until then a box simply has no way out.
 
 pub mod ca;
+mod configuration;
 mod link;
+mod logins;
 mod notice;
 pub mod process;
+mod replace;
 mod roots;
+mod stores;
 mod supervise;
 mod wanted;
 
 pub use process::Program;
 
 use crate::boxes::BoxRecord;
+use crate::clock::Clock;
+use crate::credentials::Vault;
 use crate::host::Runtimes;
+use crate::network::live::Live;
 use crate::paths::Paths;
 use crate::people::People;
 use crate::policy::Machine;
 use crate::random::Random;
-use crate::settings::Settings;
+use crate::settings::{Current, Settings};
 use crate::store::Store;
 use crate::thread::Threads;
 use box_api::BoxId;
 use box_api::egress::{
-    Answer, Binding, Checked, CredentialSpec, CredentialState, HostName, Request,
+    Answer, AskedRequest, Binding, Checked, CredentialSpec, CredentialState, HostName, Request,
 };
 use box_runtime::BoxSockets;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -54,13 +62,18 @@ pub enum EgressError {
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     pub paths: Paths,
-    pub settings: Settings,
+    pub settings: Current,
     pub store: Store,
+    /// Opens what is sealed, for a box-egress that is new.
+    pub vault: Arc<Vault>,
+    pub clock: Arc<dyn Clock>,
     pub runtimes: Runtimes,
     pub random: Arc<dyn Random>,
     pub machine: Machine,
     pub threads: Threads,
     pub people: People,
+    /// Connections that are open.
+    pub live: Live,
     pub build: String,
     /// How box-egress is started.
     pub program: Program,
@@ -78,7 +91,7 @@ pub fn prepare(
 ) -> Result<(), PrepareError> {
     let roots = roots::read(settings)?;
     let authority = ca::ensure(paths, random)?;
-    Ok(ca::write_bundle(paths, &roots, &authority)?)
+    Ok(stores::write(paths, &roots, &authority)?)
 }
 
 /// Why boxes would trust nothing.
@@ -111,12 +124,36 @@ pub enum LinkState {
     },
 }
 
+/// What [`Egress::check`] is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    pub host: String,
+    pub port: u16,
+    /// A request on it, judged as well.
+    pub asked: Option<AskedRequest>,
+    /// Judged as if the name led there.
+    pub address: Option<IpAddr>,
+}
+
+/// Whether box-egress could work with these settings: that the files they name can be read. Blocks.
+///
+/// # Errors
+/// [`PrepareError`]
+pub fn check_settings(settings: &Settings) -> Result<(), PrepareError> {
+    roots::read(settings)?;
+    Ok(())
+}
+
 /// One thing for the supervising task to do.
 pub(crate) enum Order {
     /// A box runs. Its sockets, or none when they are to be opened anew should they be missing.
     Admit {
         record: Box<BoxRecord>,
         sockets: Option<BoxSockets>,
+    },
+    /// The settings were read again: box-egress and every box are told what now holds.
+    Reload {
+        answer: oneshot::Sender<Result<(), EgressError>>,
     },
     /// A request as it stands, with its secret; the answer goes to whoever asked.
     Ask {
@@ -244,17 +281,38 @@ impl Egress {
     ///
     /// # Errors
     /// [`EgressError`]
-    pub async fn check(
-        &self,
-        box_id: BoxId,
-        host: String,
-        port: u16,
-    ) -> Result<Checked, EgressError> {
-        let answer = self.ask(Request::Check { box_id, host, port }).await?;
+    pub async fn check(&self, box_id: BoxId, question: Question) -> Result<Checked, EgressError> {
+        let request = Request::Check {
+            box_id,
+            host: question.host,
+            port: question.port,
+            asked: question.asked,
+            address: question.address,
+        };
+        let answer = self.ask(request).await?;
         let Answer::Checked(checked) = answer else {
             return Err(unexpected(&answer));
         };
         Ok(checked)
+    }
+
+    /// Tells box-egress, and every box there, what now holds after the settings were read again.
+    ///
+    /// # Errors
+    /// [`EgressError`]; what could not be told now is told when box-egress is back.
+    pub async fn reload(&self) -> Result<(), EgressError> {
+        let (answer, answered) = oneshot::channel();
+        let away = |why: &str| EgressError::Away {
+            why: why.to_owned(),
+        };
+        let exchange = async {
+            let order = Order::Reload { answer };
+            let sent = self.orders.send(order).await;
+            sent.map_err(|_| away("the host is ending"))?;
+            answered.await.map_err(|_| away("the host is ending"))?
+        };
+        let answer = tokio::time::timeout(ORDER_DEADLINE, exchange).await;
+        answer.map_err(|_| away("it took too long"))?
     }
 
     async fn ask(&self, request: Request) -> Result<Answer, EgressError> {

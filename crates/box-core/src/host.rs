@@ -2,17 +2,19 @@
 
 use crate::boxes::BoxRecord;
 use crate::clock::Clock;
+use crate::credentials::Vault;
 use crate::egress::Egress;
 use crate::expose::Listeners;
 use crate::images::ImageUse;
 use crate::lifecycle::Changes;
 use crate::lock::Lock;
 use crate::logs::Logs;
+use crate::network::live::Live;
 use crate::paths::Paths;
 use crate::people::People;
 use crate::policy::Machine;
 use crate::random::Random;
-use crate::settings::Settings;
+use crate::settings::{Current, Settings};
 use crate::store::Store;
 use crate::thread::Threads;
 use crate::watch::Touches;
@@ -23,15 +25,21 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Host {
     pub paths: Paths,
+    /// As they were at the start; what can be read again is in `current`.
     pub settings: Settings,
+    pub current: Current,
     pub store: Store,
     pub runtimes: Runtimes,
     pub egress: Egress,
+    /// Opens what is sealed.
+    pub vault: Arc<Vault>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub threads: Threads,
     /// Who is there to be asked.
     pub people: People,
+    /// Connections of boxes that are open.
+    pub live: Live,
     /// Who wants something of which running box.
     pub touches: Touches,
     /// Which images must not go.

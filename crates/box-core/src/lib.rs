@@ -14,6 +14,7 @@ pub mod egress;
 pub mod events;
 pub mod exec;
 pub mod expose;
+pub mod github;
 pub mod host;
 pub mod images;
 mod inside;

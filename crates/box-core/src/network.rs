@@ -4,9 +4,13 @@
 //! *keep blocked*. There is one open decision for each host and port of a box, whoever asks how
 //! often. The first answer wins; what it says is in the rows before box-egress hears of it.
 
+pub mod lint;
+pub mod live;
 pub mod log;
 pub mod policy;
+mod process;
 pub mod rules;
+pub mod signals;
 
 use crate::boxes::{self, BoxRecord};
 use crate::decisions::{self, AnswerError, Asker};
@@ -14,12 +18,20 @@ use crate::egress::Surroundings;
 use crate::host::Host;
 use crate::store::{Durability, StoreError};
 use crate::thread::state::Closed;
+use box_api::control::BoxSettings;
+use box_api::egress::HostName;
 use box_api::egress::name::WEB_PORTS;
-use box_api::egress::{HostName, HostPattern};
 use box_api::thread::{Decision, DecisionKind, DecisionOption, DecisionState, OptionKind};
 use box_api::{BoxId, DecisionId};
+pub(crate) use process::look_for as look_for_process;
 use rules::{Ruling, Scope};
 use rusqlite::{Connection, OptionalExtension as _, Transaction};
+
+/// Whether box-egress has to be told of a change.
+pub(crate) fn differs(before: &BoxSettings, after: &BoxSettings) -> bool {
+    before.net_budget_bytes != after.net_budget_bytes
+        || before.net_connections != after.net_connections
+}
 
 /// Open decisions about the network one box can have; past that a host is refused unasked.
 const OPEN_MAX: i64 = 100;
@@ -254,8 +266,8 @@ fn entry(host: &HostName, port: u16) -> String {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn parse_entry(text: &str) -> Result<String, box_api::egress::HostPatternError> {
-    HostPattern::parse(text).map(|entry| entry.to_string())
+pub fn parse_entry(text: &str) -> Result<String, box_api::egress::EntryError> {
+    box_api::egress::Entry::parse(text).map(|entry| entry.to_string())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Opens a deployment: folders, locks, layout, settings, database.
 
 use crate::clock::Clock;
+use crate::credentials::Vault;
 use crate::egress::{self, Egress, PrepareError, Program, Surroundings};
 use crate::expose::Listeners;
 use crate::host::{Host, Runtimes};
@@ -8,11 +9,12 @@ use crate::images::ImageUse;
 use crate::lifecycle::Changes;
 use crate::lock::{Holder, Lock, LockError};
 use crate::logs::Logs;
+use crate::network::live::Live;
 use crate::paths::Paths;
 use crate::people::People;
 use crate::policy::Machine;
 use crate::random::Random;
-use crate::settings::{Settings, SettingsError};
+use crate::settings::{Current, Environment, Settings, SettingsError};
 use crate::store::{Store, StoreError};
 use crate::thread::Threads;
 use crate::watch::Touches;
@@ -33,6 +35,8 @@ const LAYOUT: u32 = 1;
 pub struct Opening {
     pub paths: Paths,
     pub machine: Machine,
+    /// The variables that are settings.
+    pub environment: Environment,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub build: String,
@@ -128,7 +132,9 @@ pub struct Opened {
     opening: Opening,
     runtimes: Runtimes,
     settings: Settings,
+    current: Current,
     store: Store,
+    vault: Arc<Vault>,
     locks: Vec<Lock>,
 }
 
@@ -138,7 +144,7 @@ pub struct Opened {
 /// [`OpenError`]; [`OpenError::DataInUse`] names the host that was first.
 pub fn open(opening: Opening, runtimes: Runtimes) -> Result<Opened, OpenError> {
     let paths = &opening.paths;
-    let settings = Settings::load(&paths.config)?;
+    let settings = Settings::load_with(&paths.config, &opening.environment)?;
     for folder in [&paths.data, &paths.run, &paths.log] {
         own_folder(folder, opening.uid)?;
     }
@@ -167,6 +173,12 @@ pub fn open(opening: Opening, runtimes: Runtimes) -> Result<Opened, OpenError> {
     egress::prepare(paths, &settings, &*opening.random)?;
     Ok(Opened {
         runtimes,
+        vault: Arc::new(Vault::new(store.clone(), settings.seal.value)),
+        current: Current::new(
+            settings.clone(),
+            paths.config.clone(),
+            opening.environment.clone(),
+        ),
         settings,
         store,
         locks: vec![data, run],
@@ -183,45 +195,59 @@ impl Opened {
     /// ended by themselves.
     pub fn with_egress(self, program: Program) -> (Arc<Host>, mpsc::Receiver<BoxId>) {
         let (threads, people) = (Threads::default(), People::default());
+        let live = Live::default();
         let (egress, gone) = Egress::start(Surroundings {
             paths: self.opening.paths.clone(),
-            settings: self.settings.clone(),
+            settings: self.current.clone(),
             store: self.store.clone(),
+            vault: Arc::clone(&self.vault),
+            clock: Arc::clone(&self.opening.clock),
             runtimes: self.runtimes.clone(),
             random: Arc::clone(&self.opening.random),
             machine: self.opening.machine.clone(),
             threads: threads.clone(),
             people: people.clone(),
+            live: live.clone(),
             build: self.opening.build.clone(),
             program,
         });
-        (self.put_together(egress, threads, people), gone)
+        (self.put_together(egress, threads, (people, live)), gone)
     }
 
     /// The host, speaking with box-egress through `egress`.
     pub fn with(self, egress: Egress) -> Arc<Host> {
-        self.put_together(egress, Threads::default(), People::default())
+        self.put_together(egress, Threads::default(), Default::default())
     }
 
-    fn put_together(self, egress: Egress, threads: Threads, people: People) -> Arc<Host> {
+    fn put_together(
+        self,
+        egress: Egress,
+        threads: Threads,
+        (people, live): (People, Live),
+    ) -> Arc<Host> {
         let Self {
             opening,
             runtimes,
             settings,
+            current,
             store,
+            vault,
             locks,
         } = self;
         Arc::new(Host {
             started_at_ms: opening.clock.now_ms(),
             paths: opening.paths,
             settings,
+            current,
             store,
             runtimes,
             egress,
+            vault,
             clock: opening.clock,
             random: opening.random,
             threads,
             people,
+            live,
             image_use: ImageUse::default(),
             touches: Touches::default(),
             changes: Changes::default(),

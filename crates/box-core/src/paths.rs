@@ -157,6 +157,26 @@ impl Paths {
         self.ca_dir().join("bundle.pem")
     }
 
+    /// What boxes trust beyond the system's roots, for programs that add it to their own.
+    pub fn added_roots(&self) -> PathBuf {
+        self.ca_dir().join("added.pem")
+    }
+
+    /// The bundle as a key store of Java.
+    pub fn java_roots(&self) -> PathBuf {
+        self.ca_dir().join("java.jks")
+    }
+
+    /// The added roots as a database of NSS.
+    pub fn nss_roots(&self) -> PathBuf {
+        self.ca_dir().join("nss.db")
+    }
+
+    /// What git is told in every box.
+    pub fn git_config(&self) -> PathBuf {
+        self.ca_dir().join("gitconfig")
+    }
+
     /// The deployment's CA alone, for programs that add it to roots of their own.
     pub fn ca_cert(&self) -> PathBuf {
         self.ca_dir().join("ca.pem")

@@ -9,14 +9,17 @@ pub use registries::Machine;
 
 use crate::agents;
 use crate::boxes::BoxRecord;
-use crate::network::rules::Lists;
+use crate::credentials::kinds;
+use crate::github;
+use crate::network::rules::{Rule, Ruling};
 use crate::settings::Settings;
 use box_api::control::NetPreset;
 use box_api::egress::policy::{ENTRIES_MAX, Unlisted};
-use box_api::egress::{HostPattern, Policy};
+use box_api::egress::traffic::NetLimits;
+use box_api::egress::{Entry, HostPattern, Policy, PrivateEntry};
 
 /// Where code lives, with the hosts their pages, archives and release files come from.
-const FORGES: &[&str] = &[
+pub(crate) const FORGES: &[&str] = &[
     "github.com",
     "*.github.com",
     "*.githubusercontent.com",
@@ -30,33 +33,136 @@ const FORGES: &[&str] = &[
     "git.sr.ht",
 ];
 
+/// Where agents log in, and where those logins are good that no credential of a kind here is for.
+const LOGIN_HOSTS: &[&str] = &[
+    "platform.claude.com",
+    "console.anthropic.com",
+    "auth.openai.com",
+    "chatgpt.com",
+];
+
+/// An entry, what it says, and the level it stands at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Levelled {
+    pub entry: Entry,
+    pub ruling: Ruling,
+    /// As [`box_api::network::PolicyEntry::from`] says it.
+    pub from: String,
+}
+
+/// What an owner said about one box, and about all of theirs.
+#[derive(Debug, Clone, Default)]
+pub struct Own {
+    pub rules: Vec<Rule>,
+    pub private: Vec<PrivateEntry>,
+    /// Hosts that belong to its accounts.
+    pub helpers: Vec<HostPattern>,
+}
+
+/// The entries of the deployment.
+pub fn of_deployment(settings: &Settings) -> Vec<Levelled> {
+    let net = &settings.net;
+    let at = |from: &str, ruling: Ruling, entries: &[Entry]| -> Vec<Levelled> {
+        let levelled = entries.iter().map(|entry| Levelled {
+            entry: entry.clone(),
+            ruling,
+            from: from.to_owned(),
+        });
+        levelled.collect()
+    };
+    let hosts = net.allowed_hosts.iter().flatten().cloned();
+    let hosts: Vec<Entry> = hosts.map(Entry::Host).collect();
+    [
+        at("settings", Ruling::Allow, &net.allow.value),
+        at("settings", Ruling::Deny, &net.deny.value),
+        at("environment", Ruling::Allow, &hosts),
+    ]
+    .concat()
+}
+
+/// Every entry that holds for a box, level by level; `None` when the set it is to have is gone.
+pub fn levels(record: &BoxRecord, settings: &Settings, rules: &[Rule]) -> Option<Vec<Levelled>> {
+    let mut all = of_deployment(settings);
+    if let Some(name) = &record.settings.net_set {
+        let set = settings.net.sets.value.get(name)?;
+        for (ruling, entries) in [(Ruling::Allow, &set.allow), (Ruling::Deny, &set.deny)] {
+            all.extend(entries.iter().map(|entry| Levelled {
+                entry: entry.clone(),
+                ruling,
+                from: format!("set {name}"),
+            }));
+        }
+    }
+    // Entries were parsed when they were written; one a newer build wrote is left out.
+    let said = |text: &str, ruling, is_own: bool| {
+        let from = if is_own { "box" } else { "all boxes" };
+        Some(Levelled {
+            entry: Entry::parse(text).ok()?,
+            ruling,
+            from: from.to_owned(),
+        })
+    };
+    let rules = rules
+        .iter()
+        .filter_map(|rule| said(&rule.entry, rule.ruling, rule.box_id.is_some()));
+    all.extend(rules);
+    let own = record.allow.iter();
+    all.extend(own.filter_map(|entry| said(entry, Ruling::Allow, true)));
+    Some(all)
+}
+
+/// The preset that holds for a box: with a list of hosts in the host's environment none lets
+/// anything else through (spec C130).
+pub fn preset(record: &BoxRecord, settings: &Settings) -> NetPreset {
+    match &settings.net.allowed_hosts {
+        Some(hosts) if !hosts.is_empty() => NetPreset::Locked,
+        Some(_) | None => record.net,
+    }
+}
+
 /// The policy a box is registered with. Reads the clients' settings, so it blocks for a moment.
 pub fn of_box(
     record: &BoxRecord,
     settings: &Settings,
     machine: &Machine,
-    rules: Lists,
+    own: Own,
     unlisted: Unlisted,
 ) -> Policy {
-    let preset_hosts = match record.net {
+    let Some(levels) = levels(record, settings, &own.rules) else {
+        tracing::warn!(id = %record.id, "a box has no way out: its set of rules is gone");
+        return Policy::nothing();
+    };
+    let preset = preset(record, settings);
+    let preset_hosts = match preset {
         NetPreset::Balanced => balanced(machine),
         NetPreset::Open | NetPreset::Locked => Vec::new(),
     };
-    // Entries were parsed when the box was made; one a newer build wrote is left out.
-    let own = record
-        .allow
-        .iter()
-        .filter_map(|entry| HostPattern::parse(entry).ok());
-    let mut allow = settings.allow.value.clone();
-    allow.extend(own);
-    allow.extend(rules.allow);
-    Policy {
-        preset: record.net,
+    let mut policy = Policy {
+        preset,
         preset_hosts,
-        allow,
-        deny: rules.deny,
+        allow: own.helpers,
+        private: own.private,
         unlisted,
+        logins: record.settings.logins,
+        login_scope: github::login_scope(record),
+        limits: NetLimits {
+            budget_bytes: record.settings.net_budget_bytes,
+            connections: record.settings.net_connections,
+        },
+        ..Policy::nothing()
+    };
+    for levelled in levels {
+        match (levelled.entry, levelled.ruling) {
+            (Entry::Host(host), Ruling::Allow) => policy.allow.push(host),
+            (Entry::Host(host), Ruling::Deny) => policy.deny.push(host),
+            (Entry::Request(rule), Ruling::Allow) => policy.allow_requests.push(rule),
+            (Entry::Request(rule), Ruling::Deny) => policy.deny_requests.push(rule),
+            (Entry::Network(network), Ruling::Deny) => policy.deny_networks.push(network),
+            // Refused wherever one is written.
+            (Entry::Network(_), Ruling::Allow) => {}
+        }
     }
+    policy
 }
 
 /// What `balanced` stands for here.
@@ -68,7 +174,11 @@ pub fn balanced(machine: &Machine) -> Vec<HostPattern> {
             .flat_map(|credential| &credential.hosts);
         profile.hosts.iter().chain(own)
     });
-    let named = FORGES.iter().copied().chain(agents.map(String::as_str));
+    let of_kinds = kinds::all()
+        .iter()
+        .flat_map(|kind| kind.hosts.iter().chain(&kind.helper_hosts));
+    let named = FORGES.iter().chain(LOGIN_HOSTS).copied();
+    let named = named.chain(agents.chain(of_kinds).map(String::as_str));
     let mut hosts: Vec<HostPattern> = named
         .filter_map(|host| HostPattern::parse(host).ok())
         .collect();

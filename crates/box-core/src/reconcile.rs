@@ -199,11 +199,7 @@ async fn put_right(
             return Ok(());
         }
         Step::MarkStopped => {
-            let why = if record.state == BoxState::Running {
-                why_ended(host, record).await
-            } else {
-                None
-            };
+            let why = why_stopped(host, record).await;
             clear_after(host, record).await;
             settle(host, id, BoxState::Stopped, why).await?;
             report.stopped.push(id);
@@ -245,6 +241,22 @@ async fn put_right(
     }
     report.failed.push(id);
     Ok(())
+}
+
+async fn why_stopped(host: &Host, record: &BoxRecord) -> Option<String> {
+    match record.state {
+        BoxState::Running => why_ended(host, record).await,
+        BoxState::Restoring => {
+            Some("the host ended while its files were being restored".to_owned())
+        }
+        BoxState::Creating
+        | BoxState::Starting
+        | BoxState::Stopping
+        | BoxState::Stopped
+        | BoxState::Removing
+        | BoxState::Failed
+        | BoxState::Trashed => None,
+    }
 }
 
 /// The last host may have died while the box stood still for a copy. One that it froze for longer

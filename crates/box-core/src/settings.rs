@@ -3,13 +3,20 @@
 //! One TOML file ([`crate::paths::Paths::config`]). Unknown keys are refused by name; nothing is
 //! guessed. A file that is not there means the defaults.
 
+mod current;
+pub mod environment;
+pub mod net;
 mod read;
 mod shown;
+pub mod upstream;
 
+pub use current::Current;
+pub use environment::Environment;
 pub use shown::Shown;
 
+use crate::network::lint;
 use box_api::control::{Defaults, NetPreset, Profile};
-use box_api::egress::HostPattern;
+use box_api::network::{Finding, Weight};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -31,6 +38,8 @@ pub struct Setting<T> {
 pub enum Origin {
     Default,
     File(PathBuf),
+    /// A variable of the host.
+    Environment(&'static str),
 }
 
 impl fmt::Display for Origin {
@@ -38,6 +47,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => f.write_str("default"),
             Self::File(path) => path.display().fmt(f),
+            Self::Environment(name) => write!(f, "variable {name}"),
         }
     }
 }
@@ -62,8 +72,8 @@ pub struct Settings {
     pub profile: Setting<Profile>,
     /// `[net] preset`
     pub preset: Setting<NetPreset>,
-    /// `[net] allow`: what every box may reach beside its preset.
-    pub allow: Setting<Vec<HostPattern>>,
+    pub net: net::NetSettings,
+    pub upstream: upstream::UpstreamSettings,
     pub limits: LimitSettings,
     /// `[snapshot] pristine`: a fresh box is marked before anything of its owner runs (B14).
     pub pristine: Setting<bool>,
@@ -73,8 +83,35 @@ pub struct Settings {
     pub store_size_bytes: Setting<Option<u64>>,
     /// `[store] reserve`: kept free of boxes on the machine's disk, bytes.
     pub store_reserve_bytes: Setting<Option<u64>>,
+    /// `[credentials] seal`: what holds the key that secrets are sealed with.
+    pub seal: Setting<SealChoice>,
     /// `[trash] days`: how long a removed box keeps its files (D33).
     pub trash_days: Setting<u32>,
+}
+
+/// What holds the key that secrets are sealed with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SealChoice {
+    /// A passphrase once one was set, else the kernel's keyring, else memory.
+    #[default]
+    Auto,
+    Keyring,
+    SystemdCreds,
+    Passphrase,
+    /// Secrets are never on disk and end with box-egress.
+    Memory,
+}
+
+impl SealChoice {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Keyring => "keyring",
+            Self::SystemdCreds => "systemd-creds",
+            Self::Passphrase => "passphrase",
+            Self::Memory => "memory",
+        }
+    }
 }
 
 /// `[limits]`: limits of a box that says nothing else.
@@ -123,6 +160,13 @@ pub enum SettingsError {
         key: &'static str,
         why: String,
     },
+    #[error("the variable `{variable}` has a value it cannot have: {why}")]
+    Environment { variable: &'static str, why: String },
+    #[error("the entry `{}` of the settings `{path}` ({}) {}", .finding.entry, .finding.from, .finding.text)]
+    Finding {
+        path: PathBuf,
+        finding: Box<Finding>,
+    },
 }
 
 impl SettingsError {
@@ -133,9 +177,12 @@ impl SettingsError {
                 near: Some(near), ..
             } => Some(format!("did you mean `{near}`?")),
             Self::UnknownKey { .. } => Some(format!("keys are {}", read::known_keys())),
-            Self::Read { .. } | Self::TooLong { .. } | Self::Toml { .. } | Self::Value { .. } => {
-                None
-            }
+            Self::Read { .. }
+            | Self::TooLong { .. }
+            | Self::Toml { .. }
+            | Self::Value { .. }
+            | Self::Environment { .. }
+            | Self::Finding { .. } => None,
         }
     }
 }
@@ -152,7 +199,8 @@ impl Default for Settings {
             extra_roots: Setting::default_of(None),
             profile: Setting::default_of(profile),
             preset: Setting::default_of(net),
-            allow: Setting::default_of(Vec::new()),
+            net: net::NetSettings::default(),
+            upstream: upstream::UpstreamSettings::default(),
             limits: LimitSettings {
                 cpu_milli: Setting::default_of(limits.cpu_milli),
                 memory_bytes: Setting::default_of(limits.memory_bytes),
@@ -165,6 +213,7 @@ impl Default for Settings {
             bootstrapped: Setting::default_of(true),
             store_size_bytes: Setting::default_of(None),
             store_reserve_bytes: Setting::default_of(None),
+            seal: Setting::default_of(SealChoice::Auto),
             trash_days: Setting::default_of(TRASH_DAYS),
         }
     }
@@ -188,6 +237,25 @@ impl Settings {
             }),
             Ok(_) => Self::parse(path, &std::fs::read_to_string(path).map_err(fail)?),
         }
+    }
+
+    /// Reads the file, adds what the variables of the host say, and looks for entries that are
+    /// never meant.
+    ///
+    /// # Errors
+    /// [`SettingsError`] names the file and the key, the variable, or the entry.
+    pub fn load_with(path: &Path, environment: &Environment) -> Result<Self, SettingsError> {
+        let mut settings = Self::load(path)?;
+        environment.complete(&mut settings)?;
+        for finding in lint::of_settings(&settings) {
+            if finding.weight == Weight::Error {
+                let (path, finding) = (path.to_owned(), Box::new(finding));
+                return Err(SettingsError::Finding { path, finding });
+            }
+            let (entry, text) = (&finding.entry, &finding.text);
+            tracing::warn!(entry, from = finding.from, text, "an entry is odd");
+        }
+        Ok(settings)
     }
 
     /// Reads settings from `text`, which came from `path`.

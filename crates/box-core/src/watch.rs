@@ -16,5 +16,6 @@ pub(crate) use copy::standing_still;
 pub(crate) use end::why_ended;
 pub use look::{LOOK_EVERY, Watch, disk, run};
 pub(crate) use runs::begin as begin_run;
+pub(crate) use still::freeze_for;
 pub use still::{StillError, freeze, thaw};
 pub use touch::{Awake, Touches, awake, take_up, touch};

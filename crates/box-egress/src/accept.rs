@@ -1,9 +1,9 @@
 //! A connection of a box, from the moment it is accepted: what it wants, whether it may, where it
 //! leads, and how it is passed on. The stages follow one another here and nowhere else.
 
-use crate::clock;
+use crate::account::Account;
+use crate::connect::connect;
 use crate::context::BoxContext;
-use crate::dial::dial;
 use crate::http::head::{Head, HeadError, read_head};
 use crate::intercept::intercept;
 use crate::plain::plain;
@@ -86,8 +86,7 @@ async fn proxied(ctx: &BoxContext, head: Head, stream: &mut TcpStream) -> Result
         return Err(refuse(Reason::PlainHttp));
     }
     let configured = ctx.configured().ok_or_else(|| refuse(Reason::NoPolicy))?;
-    let pinned = configured.resolver.resolve(allowed.clone()).await?;
-    let seed = Some(dial(&pinned).await?);
+    let seed = Some(connect(ctx, &configured, allowed.clone()).await?);
     if is_absolute {
         return Ok(pass_on(allowed, seed, First::Head(head)));
     }
@@ -270,18 +269,17 @@ async fn transparent_http(ctx: Arc<BoxContext>, mut stream: TcpStream, expected:
 
 /// Passes an allowed connection on, for as long as the policy allows it.
 async fn carry(ctx: Arc<BoxContext>, stream: TcpStream, pass: Pass) {
-    let (allowed, tally) = (pass.allowed.clone(), Tally::default());
-    let began_at_ms = clock::now_ms();
+    let (allowed, tally) = (pass.allowed.clone(), pass.allowed.tally().clone());
+    let account = Account::new(&ctx, &allowed, &stream);
     let outcome = tokio::select! {
-        outcome = carry_on(Arc::clone(&ctx), (stream, tally.clone()), pass) => outcome,
+        outcome = carry_on(Arc::clone(&ctx), (stream, tally), pass) => outcome,
         refused = ctx.revoked(&allowed) => Err(refused),
+        refused = account.watch() => Err(refused),
     };
-    match outcome {
-        // What carried nothing was refused further on, and told there.
-        Ok(()) if tally.so_far() == (0, 0) => {}
-        Ok(()) => ctx.note_passed(&allowed, &tally, began_at_ms),
-        Err(refused) => ctx.note(&refused),
+    if let Err(refused) = outcome {
+        ctx.note(&refused);
     }
+    account.close();
 }
 
 async fn carry_on(
@@ -367,8 +365,7 @@ async fn connected(
     }
     let no_policy = || Refused::new(allowed.host().as_str(), allowed.port(), Reason::NoPolicy);
     let configured = ctx.configured().ok_or_else(no_policy)?;
-    let pinned = configured.resolver.resolve(allowed).await?;
-    dial(&pinned).await
+    connect(ctx, &configured, allowed).await
 }
 
 async fn answer_head_error(ctx: &BoxContext, stream: TcpStream, error: HeadError, door: Door) {

@@ -84,6 +84,35 @@ pub(crate) enum Class {
     Special(&'static str),
 }
 
+/// Where owners have machines of their own (RFC 1918, RFC 6598).
+const PRIVATE_V4: [Range<u32>; 4] = [
+    v4([10, 0, 0, 0], 8, "private"),
+    v4([100, 64, 0, 0], 10, "carrier-grade NAT"),
+    v4([172, 16, 0, 0], 12, "private"),
+    v4([192, 168, 0, 0], 16, "private"),
+];
+/// RFC 4193.
+const PRIVATE_V6: Range<u128> = v6([0xfc00, 0, 0], 7, "unique local");
+/// Where clouds keep the credentials of a machine, inside private networks.
+const METADATA: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+];
+
+/// Whether an address belongs to a private network, and is not where a cloud answers about the
+/// machine. The only special addresses an owner can make an exception for (decision D10).
+pub(crate) fn is_private_network(addr: IpAddr) -> bool {
+    let is_private = match addr {
+        IpAddr::V4(addr) => {
+            let bits = u32::from(addr);
+            let inside = |range: &Range<u32>| (bits ^ range.base) >> (32 - range.prefix) == 0;
+            PRIVATE_V4.iter().any(inside)
+        }
+        IpAddr::V6(addr) => (u128::from(addr) ^ PRIVATE_V6.base) >> (128 - PRIVATE_V6.prefix) == 0,
+    };
+    is_private && !METADATA.contains(&addr)
+}
+
 /// Judges an address by its number alone.
 pub(crate) fn classify(addr: IpAddr) -> Class {
     match addr {

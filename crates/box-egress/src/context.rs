@@ -1,20 +1,31 @@
 //! What a connection of one box can see: its own settings, and what is held for every box.
 
 use crate::clock;
+use crate::dial::proxy::Proxy;
 use crate::events::Events;
 use crate::grants::Grants;
+use crate::http::request::Site;
 use crate::http::upstream::UpstreamTls;
 use crate::intercept::grant::{Credential, Grant};
 use crate::intercept::leaf::Minter;
-use crate::limits::{self, Bucket};
+use crate::intercept::login::desk::{Desk, is_bound};
+use crate::intercept::login::seal::Key;
+use crate::intercept::scope;
+use crate::limits;
 use crate::policy::{self, Allowed, Settings, Way};
 use crate::refuse::Refused;
 use crate::resolve::Resolver;
-use crate::tally::Tally;
+use crate::signals::{Seen, Signals};
+use crate::spent::Ledger;
+use crate::telling::Telling;
 use box_api::BoxId;
+use box_api::egress::GithubScope;
 use box_api::egress::policy::{HELD_SECONDS_MAX, Unlisted};
-use box_api::egress::{Event, HostName, Passed, Reason, Refusal};
+use box_api::egress::traffic::{Signal, SignalKind};
+use box_api::egress::{Event, HostName, Reason, Refusal};
+use http::request::Parts;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -25,6 +36,8 @@ pub(crate) struct Configured {
     pub(crate) resolver: Resolver,
     pub(crate) upstream_tls: UpstreamTls,
     pub(crate) minter: Option<Arc<Minter>>,
+    /// Between this machine and the internet.
+    pub(crate) proxy: Option<Proxy>,
 }
 
 /// What is held for every box. Empty at start: nothing goes through then.
@@ -34,6 +47,8 @@ pub(crate) struct Holdings {
     pub(crate) credentials: HashMap<String, Arc<Credential>>,
     /// Which box each placeholder belongs to.
     pub(crate) placeholders: HashMap<String, BoxId>,
+    /// What logins made inside boxes are sealed with.
+    pub(crate) login_key: Option<Arc<Key>>,
 }
 
 /// Numbers of a box, for `status`.
@@ -47,15 +62,21 @@ pub(crate) struct Counters {
 pub(crate) struct BoxContext {
     pub(crate) id: BoxId,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) logins: Desk,
     settings: watch::Receiver<Settings>,
     holdings: watch::Receiver<Holdings>,
-    events: Events,
-    event_bucket: Bucket,
+    telling: Telling,
+    signals: Signals,
+    /// What went to and came from each host.
+    pub(crate) ledger: Ledger,
+    connections: AtomicU64,
     grants: Arc<Grants>,
     /// Room for connections that wait for a person.
     held: Arc<Semaphore>,
     /// What is left for connections of all boxes together.
     room: Arc<Semaphore>,
+    /// Room for bodies that are kept back until they are judged.
+    pub(crate) judged: Arc<Semaphore>,
     /// What is left to this box of [`limits::FURTHER_UPSTREAMS_MAX`].
     further: Arc<Semaphore>,
 }
@@ -71,6 +92,7 @@ pub(crate) struct Views {
     pub(crate) counters: Arc<Counters>,
     pub(crate) grants: Arc<Grants>,
     pub(crate) room: Arc<Semaphore>,
+    pub(crate) logins: Desk,
 }
 
 impl BoxContext {
@@ -78,12 +100,16 @@ impl BoxContext {
         Self {
             id,
             counters: views.counters,
+            logins: views.logins,
             settings: views.settings,
             holdings: views.holdings,
-            events: views.events,
-            event_bucket: Bucket::new(limits::EVENTS_PER_SECOND, limits::EVENTS_BURST),
+            telling: Telling::new(views.events),
+            signals: Signals::default(),
+            ledger: Ledger::default(),
+            connections: AtomicU64::new(0),
             grants: views.grants,
             held: Arc::new(Semaphore::new(limits::HELD_MAX)),
+            judged: Arc::new(Semaphore::new(scope::HELD_PER_BOX_MAX)),
             room: views.room,
             further: Arc::new(Semaphore::new(limits::FURTHER_UPSTREAMS_MAX)),
         }
@@ -120,6 +146,10 @@ impl BoxContext {
         };
         if allowed.way() == Way::Intercept && configured.minter.is_none() {
             return refuse(Reason::NoCa);
+        }
+        let budget = self.with_settings(|settings| settings.policy.limits.budget_bytes);
+        if budget.is_some() && self.ledger.of(host).exceeds(budget) {
+            return refuse(Reason::Budget);
         }
         Ok(allowed)
     }
@@ -171,31 +201,38 @@ impl BoxContext {
         }
     }
 
-    /// Tells the host of a connection that went through.
-    pub(crate) fn note_passed(&self, allowed: &Allowed, tally: &Tally, began_at_ms: i64) {
-        let (sent_bytes, received_bytes) = tally.so_far();
-        let credential = match allowed.way() {
-            Way::Intercept => self.credential_for(allowed.host()),
-            Way::Http | Way::Tls | Way::Opaque => None,
-        };
-        self.tell(Event::Passed(Passed {
-            box_id: self.id,
-            host: allowed.host().clone(),
-            port: allowed.port(),
-            rule: allowed.basis().to_string(),
-            credential,
-            sent_bytes,
-            received_bytes,
-            began_at_ms,
-            ended_at_ms: clock::now_ms(),
-        }));
-    }
-
-    fn credential_for(&self, host: &HostName) -> Option<String> {
+    pub(crate) fn credential_for(&self, host: &HostName) -> Option<String> {
         let settings = self.settings.borrow();
         let mut bindings = settings.bindings.iter();
         let binding = bindings.find(|binding| binding.hosts.contains(host))?;
         Some(binding.credential.clone())
+    }
+
+    /// Whether what is written at `host` is judged: where a credential of the owner is used, and
+    /// where a login is whose owner said what it may write.
+    pub(crate) fn is_scoped(&self, host: &HostName) -> bool {
+        let settings = self.settings.borrow();
+        let is_login = settings.logins.take_tokens_at(host);
+        is_bound(&settings, host) || (is_login && settings.policy.login_scope.is_some())
+    }
+
+    /// What the box may write at `host`, which is GitHub's: nothing, unless all its placeholders
+    /// for it say the same.
+    pub(crate) fn github_scope(&self, host: &HostName) -> GithubScope {
+        let settings = self.settings.borrow();
+        let here = settings
+            .bindings
+            .iter()
+            .filter(|one| one.hosts.contains(host));
+        let mut scopes = here.map(|one| one.github.clone().unwrap_or_default());
+        let Some(first) = scopes.next() else {
+            return settings.policy.login_scope.clone().unwrap_or_default();
+        };
+        if scopes.all(|scope| scope == first) {
+            first
+        } else {
+            GithubScope::default()
+        }
     }
 
     /// Runs `read` on the box's settings as they are now.
@@ -211,21 +248,34 @@ impl BoxContext {
             .bindings
             .iter()
             .filter(|binding| binding.hosts.contains(host));
-        bindings
-            .map(|binding| Grant {
-                placeholder: binding.placeholder.clone(),
-                credential: holdings
-                    .credentials
-                    .get(&binding.credential)
-                    .filter(|credential| credential.serves(host))
-                    .cloned(),
-            })
-            .collect()
+        let bound = bindings.map(|binding| Grant {
+            placeholder: binding.placeholder.clone(),
+            credential: holdings
+                .credentials
+                .get(&binding.credential)
+                .filter(|credential| credential.serves(host))
+                .cloned(),
+        });
+        bound.chain(settings.logins.grants(host)).collect()
     }
 
     /// Whose placeholder a text is, if it is one.
     pub(crate) fn owner_of(&self, text: &str) -> Option<BoxId> {
         self.holdings.borrow().placeholders.get(text).copied()
+    }
+
+    /// Whether a connection may lead to an address, by the policy as it is now.
+    pub(crate) fn may_lead_to(&self, allowed: &Allowed, addr: IpAddr) -> Result<(), Refused> {
+        policy::may_lead_to(&self.settings.borrow(), allowed, addr)
+    }
+
+    /// Judges a request to a host that is opened up, and puts the path that was judged into it.
+    pub(crate) fn judge_request(&self, parts: &mut Parts, site: &Site) -> Result<(), Refused> {
+        let judged = policy::requests::judge_parts(&self.settings.borrow(), parts, &site.host);
+        judged.map_err(|(reason, rule)| Refused {
+            rule: rule.map(|rule| rule.to_string()),
+            ..site.refuse(reason)
+        })
     }
 
     /// Returns once the policy no longer lets this connection through.
@@ -257,21 +307,67 @@ impl BoxContext {
             reason: refused.reason,
             rule: refused.rule.clone(),
             at_ms: clock::now_ms(),
+            times: 1,
+            entrance: None,
         }));
+        let now = Instant::now();
+        self.show(self.signals.refused(&refused.host, refused.reason, now));
     }
 
-    /// Tells the host, unless this box has told it too much lately: events of one box must not
-    /// push out those of the others.
-    pub(crate) fn tell(&self, event: Event) {
-        if self.event_bucket.take(Instant::now()) {
-            self.events.emit(event);
-        } else {
-            self.events.lose();
+    /// The box asks for a name, allowed or not.
+    pub(crate) fn sees_name(&self, name: &HostName) {
+        self.show(self.signals.name(name, Instant::now()));
+    }
+
+    /// Something looks like theft.
+    pub(crate) fn signal(&self, kind: SignalKind, host: &str, count: u64) {
+        let seen = Seen {
+            kind,
+            host: host.to_owned(),
+            count,
+        };
+        self.show(self.signals.raise(seen, Instant::now()));
+    }
+
+    fn show(&self, seen: Option<Seen>) {
+        if let Some(seen) = seen {
+            self.telling.tell_always(Event::Signal(Signal {
+                box_id: self.id,
+                kind: seen.kind,
+                host: seen.host,
+                count: seen.count,
+                at_ms: clock::now_ms(),
+            }));
         }
+    }
+
+    /// Tells the host. What one box tells too much of is added up, so that it does not push out the
+    /// events of the others.
+    pub(crate) fn tell(&self, event: Event) {
+        self.telling.tell(event, Instant::now());
+    }
+
+    /// Tells of a connection that is open, if there is room for it.
+    pub(crate) fn tell_open(&self, event: Event) {
+        self.telling.tell_open(event, Instant::now());
+    }
+
+    /// Tells what was added up, as far as there is room.
+    pub(crate) fn catch_up(&self) {
+        self.telling.catch_up(Instant::now());
+    }
+
+    pub(crate) fn settings(&self) -> watch::Receiver<Settings> {
+        self.settings.clone()
+    }
+
+    /// The number of one more connection.
+    pub(crate) fn next_connection(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Tells the host what it has to keep. A box learns a name once.
     pub(crate) fn tell_to_keep(&self, event: Event) {
-        self.events.emit(event);
+        self.telling.tell_always(event);
     }
 }

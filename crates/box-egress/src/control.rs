@@ -2,24 +2,24 @@
 //! task owns all of it; boxes see it through watch channels.
 
 mod boxes;
+mod check;
 mod configure;
 mod credentials;
+mod logins;
 mod register;
 pub(crate) mod socket;
 
 use crate::context::Holdings;
 use crate::control::boxes::Held;
+use crate::control::check::Question;
+use crate::control::logins::Parked;
 use crate::control::socket::{Brought, ControlListener, Packets, Received};
 use crate::events::{self, EventQueue, Events};
 use crate::limits;
 use crate::listen::Gone;
-use crate::policy::{self, decide};
 use box_api::BoxId;
-use box_api::egress::name::HostName;
 use box_api::egress::packet::{self, Encoded};
-use box_api::egress::{
-    Answer, BoxState, Checked, Event, Message, PROTOCOL, Reason, Request, Status, Verdict, Welcome,
-};
+use box_api::egress::{Answer, BoxState, Event, Message, PROTOCOL, Request, Status, Welcome};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -37,7 +37,9 @@ const ANSWERS_WAITING_MAX: usize = 64;
 /// Everything box-egress holds. Dropping it closes every box's way out.
 pub(crate) struct Keeper {
     build: String,
-    holdings: watch::Sender<Holdings>,
+    holdings: Arc<watch::Sender<Holdings>>,
+    /// Logins of boxes that are stopped.
+    parked: Parked,
     has_ca: bool,
     boxes: HashMap<BoxId, Held>,
     generations: u64,
@@ -64,7 +66,8 @@ impl Keeper {
         let (events, queue) = events::queue();
         Self {
             build,
-            holdings: watch::channel(Holdings::default()).0,
+            holdings: Arc::new(watch::channel(Holdings::default()).0),
+            parked: Parked::default(),
             has_ca: false,
             boxes: HashMap::new(),
             generations: 0,
@@ -166,8 +169,28 @@ impl Keeper {
                 box_id,
                 placeholder,
             } => self.unbind(&box_id, &placeholder),
-            Request::Check { box_id, host, port } => self.check(&box_id, &host, port),
+            Request::Check {
+                box_id,
+                host,
+                port,
+                asked,
+                address,
+            } => {
+                let question = Question {
+                    host,
+                    port,
+                    asked,
+                    address,
+                };
+                self.check(&box_id, &question)
+            }
             Request::AllowOnce { box_id, host, port } => self.allow_once(&box_id, host, port),
+            Request::LoginKey => self.login_key(secret),
+            Request::RestoreLogins { box_id, logins } => self.restore_logins(&box_id, &logins),
+            Request::ForgetLogins { box_id, kind } => {
+                self.forget_logins(&box_id, kind.as_deref());
+                Ok(Answer::Done)
+            }
             Request::Status => Ok(Answer::Status(self.status())),
             Request::Map { box_id } => self.map(&box_id).await,
             Request::Shutdown => {
@@ -191,42 +214,6 @@ impl Keeper {
         }))
     }
 
-    fn check(&self, box_id: &BoxId, host: &str, port: u16) -> Result<Answer, String> {
-        let held = self.held(box_id)?;
-        let settings = held.settings.borrow();
-        let refused = |reason| Verdict::Refused { reason, rule: None };
-        let Ok(host) = HostName::parse(host) else {
-            let is_address = host
-                .trim_matches(['[', ']'])
-                .parse::<std::net::IpAddr>()
-                .is_ok();
-            let reason = if is_address {
-                Reason::IpLiteral
-            } else {
-                Reason::Malformed
-            };
-            return Ok(Answer::Checked(Checked {
-                verdict: refused(reason),
-                intercepted: false,
-            }));
-        };
-        let intercepted = policy::is_intercepted(&settings, &host) && port == 443;
-        let is_configured = self.holdings.borrow().configured.is_some();
-        let by_policy = decide(&settings, &host, port);
-        let verdict = match (by_policy, policy::admit(&settings, &host, port)) {
-            (Verdict::Allowed { .. }, Err(stopped)) => refused(stopped.reason),
-            (Verdict::Allowed { .. }, Ok(_)) if !is_configured => refused(Reason::NoPolicy),
-            (Verdict::Allowed { .. }, Ok(_)) if intercepted && !self.has_ca => {
-                refused(Reason::NoCa)
-            }
-            (by_policy, _) => by_policy,
-        };
-        Ok(Answer::Checked(Checked {
-            verdict,
-            intercepted,
-        }))
-    }
-
     fn status(&self) -> Status {
         let state = |(box_id, held): (&BoxId, &Held)| {
             let settings = held.settings.borrow();
@@ -237,6 +224,7 @@ impl Keeper {
                 connections: held.counters.connections.load(Ordering::Relaxed),
                 names: held.counters.names.load(Ordering::Relaxed),
                 refused: held.counters.refused.load(Ordering::Relaxed),
+                logins: settings.logins.states(),
             }
         };
         let mut boxes: Vec<BoxState> = self.boxes.iter().map(state).collect();
@@ -248,6 +236,7 @@ impl Keeper {
             has_ca: self.has_ca,
             boxes,
             credentials: self.credential_states(),
+            parked: self.parked.ids(),
             events_lost: self.queue.lost(),
         }
     }

@@ -126,6 +126,7 @@ impl Answerer {
             ));
             return Say::Code(ResponseCode::NXDomain);
         };
+        self.ctx.sees_name(&name);
         if self.ctx.configured().is_none() {
             self.ctx
                 .note(&Refused::new(name.as_str(), 0, Reason::NoPolicy));

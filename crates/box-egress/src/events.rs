@@ -67,6 +67,12 @@ impl EventQueue {
     pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
+
+    /// What is there already, without what was lost.
+    #[cfg(test)]
+    pub(crate) fn try_next(&mut self) -> Option<Event> {
+        self.queue.try_recv().ok()
+    }
 }
 
 #[cfg(test)]

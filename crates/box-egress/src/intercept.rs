@@ -3,13 +3,15 @@
 
 pub(crate) mod grant;
 pub(crate) mod leaf;
+pub(crate) mod login;
+pub(crate) mod scope;
 pub(crate) mod scrub;
 pub(crate) mod verdict;
 
 use crate::context::BoxContext;
 use crate::http::leash::Leash;
 use crate::http::relay::{Credentials, Relay};
-use crate::http::serve::{Life, serve};
+use crate::http::serve::{Life, Speaks, serve};
 use crate::http::upstream::{Security, Upstream, Way};
 use crate::intercept::leaf::Purpose;
 use crate::limits::HANDSHAKE_WAIT;
@@ -59,8 +61,9 @@ pub(crate) async fn intercept(
         leash: leash.end(),
         busy,
     });
+    let speaks = Speaks::agreed(client.get_ref().1.alpn_protocol());
     let handler = move |request| Arc::clone(&relay).handle(request);
-    serve(client, Life::KeepAlive, leash.end(), handler).await;
+    serve(client, Life::KeepAlive(speaks), leash.end(), handler).await;
     // A WebSocket goes on after its request; nothing is ever sent here, only closed.
     let _: Option<()> = rest.recv().await;
     Ok(())

@@ -34,13 +34,17 @@
 #![forbid(unsafe_code)]
 
 mod accept;
+mod account;
 mod address;
 mod clock;
+mod connect;
 mod context;
 mod control;
 mod dial;
 mod dns;
 mod events;
+#[cfg(test)]
+mod fuzz;
 mod grants;
 mod http;
 mod intercept;
@@ -54,9 +58,12 @@ mod refuse;
 mod resolve;
 pub mod sandbox;
 mod secret;
+mod signals;
 mod socket;
+mod spent;
 mod tally;
 mod target;
+mod telling;
 #[cfg(test)]
 mod testing;
 mod tunnel;

@@ -35,8 +35,8 @@ pub(crate) const RESOLVE_WAIT: Duration = Duration::from_secs(8);
 pub(crate) const DIAL_WAIT: Duration = Duration::from_secs(10);
 /// Time for the first byte of a response; models think for minutes.
 pub(crate) const RESPONSE_WAIT: Duration = Duration::from_mins(15);
-/// Time between two pieces of a body.
-pub(crate) const BODY_IDLE: Duration = Duration::from_mins(30);
+/// Time between two pieces of a body. Streams of events are silent for long.
+pub(crate) const BODY_IDLE: Duration = Duration::from_hours(2);
 /// Time a tunnel may be silent in both directions.
 pub(crate) const TUNNEL_IDLE: Duration = Duration::from_hours(2);
 /// Time a client that is being refused has to take note.

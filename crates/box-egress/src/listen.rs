@@ -21,7 +21,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 /// A DNS connection that says nothing for so long is closed.
 const DNS_TCP_IDLE: Duration = Duration::from_secs(10);
@@ -31,6 +31,8 @@ const FAREWELLS_MAX: usize = 64;
 /// Out of descriptors: wait for some to come back rather than spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const MAIL_MAX: usize = 16;
+/// How often the host is told what was added up.
+const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 /// What the host handed over for a box, ready to be served.
 pub(crate) struct BoxListeners {
@@ -100,6 +102,8 @@ impl BoxTask {
     /// Serves the box until it is gone or the host forgets it.
     pub(crate) async fn run(mut self) {
         let mut datagram = vec![0; QUERY_BYTES_MAX];
+        let mut told = interval(TOLD_EVERY);
+        told.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = self.listeners.pidfd.readable() => return,
@@ -122,6 +126,7 @@ impl BoxTask {
                     self.on_transparent(got).await;
                 }
                 Some(_) = self.connections.join_next() => self.count(),
+                _ = told.tick() => self.ctx.catch_up(),
                 Some(_) = self.dns_connections.join_next() => {}
                 Some(_) = self.farewells.join_next() => {}
             }
@@ -213,7 +218,12 @@ impl BoxTask {
     }
 
     fn room(&self) -> Result<OwnedSemaphorePermit, Refused> {
-        let fits = self.connections.len() < limits::CONNECTIONS_MAX;
+        let own = self
+            .ctx
+            .with_settings(|settings| settings.policy.limits.connections);
+        let own = own.and_then(|most| usize::try_from(most).ok());
+        let most = own.unwrap_or(usize::MAX).min(limits::CONNECTIONS_MAX);
+        let fits = self.connections.len() < most;
         if fits
             && self.bucket.take(Instant::now())
             && let Some(room) = self.ctx.room()

@@ -1,10 +1,19 @@
 //! The one decision: may this box connect to this host and port. Pure; nothing is asked.
 
+pub(crate) mod addresses;
+mod reached;
+pub(crate) mod requests;
+
+use crate::intercept::login::book::BoxLogins;
+use crate::intercept::login::desk;
 use crate::refuse::Refused;
+use crate::tally::Tally;
 use box_api::control::NetPreset;
 use box_api::egress::name::{PatternMatch, WEB_PORTS};
 use box_api::egress::policy::Rule;
 use box_api::egress::{Binding, HostName, HostPattern, Policy, Reason, Verdict};
+use reached::Reached;
+use std::net::IpAddr;
 
 /// Credentials travel over TLS on its own port and nowhere else.
 const INTERCEPTED_PORT: u16 = 443;
@@ -13,6 +22,8 @@ const INTERCEPTED_PORT: u16 = 443;
 pub(crate) struct Settings {
     pub(crate) policy: Policy,
     pub(crate) bindings: Vec<Binding>,
+    /// Made inside the box.
+    pub(crate) logins: BoxLogins,
 }
 
 /// Which way an allowed connection takes.
@@ -35,6 +46,8 @@ pub(crate) struct Allowed {
     port: u16,
     way: Way,
     basis: Basis,
+    tally: Tally,
+    reached: Reached,
 }
 
 /// What lets a connection through.
@@ -70,14 +83,29 @@ impl Allowed {
     pub(crate) fn basis(&self) -> &Basis {
         &self.basis
     }
+
+    pub(crate) fn reached(&self) -> &Reached {
+        &self.reached
+    }
+
+    /// Whether the owner made an exception for this name and port, wherever it leads.
+    pub(crate) fn is_excepted(&self) -> bool {
+        matches!(self.basis, Basis::Policy(Rule::Private { .. }))
+    }
+
+    pub(crate) fn refuse(&self, reason: Reason) -> Refused {
+        Refused::new(self.host.as_str(), self.port, reason)
+    }
+
+    /// What the connection amounts to.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
 }
 
 /// Whether this host is opened up for the box.
 pub(crate) fn is_intercepted(settings: &Settings, host: &HostName) -> bool {
-    settings
-        .bindings
-        .iter()
-        .any(|binding| binding.hosts.contains(host))
+    desk::is_bound(settings, host) || desk::is_opened(settings, host)
 }
 
 /// Decides, and says which way the connection takes.
@@ -105,12 +133,28 @@ pub(crate) fn admit_once(
     }
 }
 
-/// Whether a connection that was let through still would be.
+/// Whether a connection that was let through still would be, and to where it leads.
 pub(crate) fn admit_again(settings: &Settings, allowed: &Allowed) -> Result<Allowed, Refused> {
-    match allowed.basis {
+    let now = match allowed.basis {
         Basis::Policy(_) => admit(settings, &allowed.host, allowed.port),
         Basis::Once => admit_once(settings, &allowed.host, allowed.port),
+    }?;
+    for addr in allowed.reached.all() {
+        may_lead_to(settings, &now, addr)?;
     }
+    Ok(now)
+}
+
+/// Whether a connection may lead to an address, see [`addresses::judge`].
+pub(crate) fn may_lead_to(
+    settings: &Settings,
+    allowed: &Allowed,
+    addr: IpAddr,
+) -> Result<(), Refused> {
+    addresses::judge(settings, allowed, addr).map_err(|(reason, rule)| Refused {
+        rule: rule.map(|rule| rule.to_string()),
+        ..allowed.refuse(reason)
+    })
 }
 
 fn way_of(
@@ -119,8 +163,8 @@ fn way_of(
     port: u16,
     basis: Basis,
 ) -> Result<Allowed, Refused> {
-    let way = match (is_intercepted(settings, host), port) {
-        (true, INTERCEPTED_PORT) => Way::Intercept,
+    let way = match (desk::is_bound(settings, host), port) {
+        (_, INTERCEPTED_PORT) if is_intercepted(settings, host) => Way::Intercept,
         (true, 80) => return Err(Refused::new(host.as_str(), port, Reason::PlainHttp)),
         (true, _) => return Err(Refused::new(host.as_str(), port, Reason::Port)),
         (false, 443) => Way::Tls,
@@ -132,6 +176,8 @@ fn way_of(
         port,
         way,
         basis,
+        tally: Tally::default(),
+        reached: Reached::none(),
     })
 }
 
@@ -139,7 +185,9 @@ fn way_of(
 /// credential the box has a placeholder for are always reachable (C131).
 pub(crate) fn decide(settings: &Settings, host: &HostName, port: u16) -> Verdict {
     let policy = &settings.policy;
-    if host.is_local() {
+    let mut private = policy.private.iter();
+    let private = private.find(|entry| entry.host == *host && entry.port == port);
+    if host.is_local() && private.is_none() {
         return Verdict::Refused {
             reason: Reason::LocalName,
             rule: None,
@@ -154,7 +202,22 @@ pub(crate) fn decide(settings: &Settings, host: &HostName, port: u16) -> Verdict
             rule,
         };
     }
-    if port == INTERCEPTED_PORT && is_intercepted(settings, host) {
+    // What cannot be read cannot be judged.
+    let is_read = desk::is_bound(settings, host)
+        || (port == INTERCEPTED_PORT && is_intercepted(settings, host));
+    if let Some(rule) = requests::first_rule(policy, host).filter(|_| !is_read) {
+        return Verdict::Refused {
+            reason: Reason::NotOpened,
+            rule: Some(rule),
+        };
+    }
+    if let Some(entry) = private {
+        let entry = entry.clone();
+        return Verdict::Allowed {
+            rule: Rule::Private { entry },
+        };
+    }
+    if port == INTERCEPTED_PORT && desk::is_bound(settings, host) {
         return Verdict::Allowed {
             rule: Rule::Credential,
         };
@@ -192,6 +255,9 @@ pub(crate) fn decide(settings: &Settings, host: &HostName, port: u16) -> Verdict
 pub(crate) fn decide_name(settings: &Settings, host: &HostName) -> Verdict {
     let own_ports = listed(&settings.policy).filter(|(entry, _)| entry.matches_host(host));
     let own_ports = own_ports.filter_map(|(entry, _)| entry.port());
+    let private = settings.policy.private.iter();
+    let private = private.filter(|entry| entry.host == *host);
+    let own_ports = own_ports.chain(private.map(|entry| entry.port));
     let mut ports = WEB_PORTS.into_iter().rev().chain(own_ports);
     let first = decide(settings, host, ports.next().unwrap_or(WEB_PORTS[1]));
     let mut rest = ports.map(|port| decide(settings, host, port));
@@ -232,7 +298,6 @@ fn denies(entry: &HostPattern, host: &HostName, port: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use box_api::egress::policy::Unlisted;
 
     fn patterns(texts: &[&str]) -> Vec<HostPattern> {
         texts
@@ -248,7 +313,7 @@ mod tests {
             preset_hosts,
             allow: patterns(allow),
             deny: patterns(deny),
-            unlisted: Unlisted::Refuse,
+            ..Policy::nothing()
         }
     }
 
@@ -256,6 +321,7 @@ mod tests {
         let settings = Settings {
             policy: policy.clone(),
             bindings: Vec::new(),
+            logins: BoxLogins::default(),
         };
         verdict(&settings, host, port)
     }
@@ -312,7 +378,9 @@ mod tests {
                 placeholder: "a-placeholder-that-is-long-enough".to_owned(),
                 credential: "c".to_owned(),
                 hosts: vec![HostName::parse("cred.test").unwrap()],
+                github: None,
             }],
+            logins: BoxLogins::default(),
         };
         let open = bound(&[]);
         assert_eq!(verdict(&open, "cred.test", 443), Ok("credential".into()));
@@ -370,6 +438,7 @@ mod tests {
         let settings = Settings {
             policy,
             bindings: Vec::new(),
+            logins: BoxLogins::default(),
         };
         let verdict = |host| decide_name(&settings, &HostName::parse(host).unwrap());
         assert!(matches!(verdict("git.test"), Verdict::Allowed { .. }));
@@ -389,7 +458,9 @@ mod tests {
                 placeholder: "placeholder-of-twenty-characters".into(),
                 credential: "c".into(),
                 hosts: vec![cred.clone()],
+                github: None,
             }],
+            logins: BoxLogins::default(),
         };
         assert_eq!(admit(&settings, &cred, 443).unwrap().way(), Way::Intercept);
         assert_eq!(

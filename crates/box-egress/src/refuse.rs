@@ -44,6 +44,7 @@ impl Refused {
         Self::new("", 0, reason)
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table: a line for each reason")]
     fn line(&self) -> String {
         let host = &self.host;
         match self.reason {
@@ -59,6 +60,21 @@ impl Refused {
             }
             Reason::PrivateAddress => format!("host {host} leads to an address that is not public"),
             Reason::PlainHttp => format!("host {host} is reached over https only"),
+            Reason::DeniedNetwork => {
+                format!("host {host} leads into a network that is denied by the box's owner")
+            }
+            Reason::DeniedRequest => {
+                format!("this request to host {host} is not one the box's owner lets through")
+            }
+            Reason::AmbiguousPath => {
+                format!("the path of this request to host {host} can be read in more than one way")
+            }
+            Reason::NotOpened => {
+                format!(
+                    "there are rules about requests to host {host}, and without a credential for \
+                     it its requests cannot be read"
+                )
+            }
             Reason::Malformed => "the request is malformed".into(),
             Reason::SniMismatch | Reason::NoSni | Reason::NotTls => {
                 format!("port 443 takes TLS for the host that was named: {host}")
@@ -72,10 +88,19 @@ impl Refused {
             Reason::ForeignPlaceholder => {
                 format!("this placeholder does not belong to this box and host {host}")
             }
+            Reason::GithubScope => {
+                let rule = self.rule.as_deref().unwrap_or("this write is not allowed");
+                rule.to_owned()
+            }
             Reason::ClientTls => format!("the TLS handshake for {host} failed in the box"),
             Reason::TooManyConnections => "this box has too many connections".into(),
             Reason::TooManyQueries => "this box asks for too many names".into(),
             Reason::MapFull => "this box has learned too many names".into(),
+            Reason::Budget => {
+                format!(
+                    "as much went to and from host {host} as this box may; its owner can allow more"
+                )
+            }
             Reason::Timeout if host.is_empty() => "the request did not come in time".into(),
             Reason::Timeout => format!("host {host} did not answer in time"),
             Reason::NoCa => {
@@ -84,10 +109,22 @@ impl Refused {
             Reason::CredentialMissing => {
                 format!("the credential for host {host} is not there; the box's owner can add it")
             }
+            Reason::LoginsOff => {
+                "nobody logs in inside this box; its owner can allow it: box set <box> \
+                 logins=placeholder"
+                    .into()
+            }
+            Reason::LoginUnread => format!(
+                "the answer of {host} to a login could not be read, so none of it was passed on; \
+                 log in again, or ask the box's owner for logins=plain"
+            ),
             Reason::Dns => format!("the name {host} could not be resolved"),
             Reason::Unreachable => format!("host {host} could not be reached"),
             Reason::UpstreamTls => format!("host {host} did not prove who it is"),
             Reason::UpstreamFailed => format!("host {host} broke off"),
+            Reason::UpstreamProxy => {
+                format!("the proxy of this network did not connect to host {host}")
+            }
         }
     }
 
@@ -156,12 +193,19 @@ fn status(reason: Reason, door: Door) -> StatusCode {
         | Reason::LocalName
         | Reason::PrivateAddress
         | Reason::PlainHttp
+        | Reason::DeniedNetwork
+        | Reason::DeniedRequest
+        | Reason::NotOpened
         | Reason::UnknownAddress
-        | Reason::MapFull => by_policy,
-        Reason::ForeignCredential | Reason::ForeignPlaceholder | Reason::CredentialMissing => {
-            StatusCode::FORBIDDEN
-        }
+        | Reason::MapFull
+        | Reason::Budget => by_policy,
+        Reason::ForeignCredential
+        | Reason::ForeignPlaceholder
+        | Reason::CredentialMissing
+        | Reason::GithubScope
+        | Reason::LoginsOff => StatusCode::FORBIDDEN,
         Reason::Malformed
+        | Reason::AmbiguousPath
         | Reason::SniMismatch
         | Reason::NoSni
         | Reason::NotTls
@@ -171,9 +215,12 @@ fn status(reason: Reason, door: Door) -> StatusCode {
         Reason::TooManyConnections | Reason::TooManyQueries => StatusCode::TOO_MANY_REQUESTS,
         Reason::NoPolicy | Reason::NoCa => StatusCode::SERVICE_UNAVAILABLE,
         Reason::Timeout => StatusCode::GATEWAY_TIMEOUT,
-        Reason::Dns | Reason::Unreachable | Reason::UpstreamTls | Reason::UpstreamFailed => {
-            StatusCode::BAD_GATEWAY
-        }
+        Reason::Dns
+        | Reason::Unreachable
+        | Reason::UpstreamTls
+        | Reason::UpstreamFailed
+        | Reason::UpstreamProxy
+        | Reason::LoginUnread => StatusCode::BAD_GATEWAY,
     }
 }
 

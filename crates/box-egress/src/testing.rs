@@ -5,6 +5,7 @@ use crate::events::{self, EventQueue};
 use crate::http::upstream::UpstreamTls;
 use crate::intercept::grant::Credential;
 use crate::intercept::leaf::Minter;
+use crate::intercept::login::desk::Desk;
 use crate::policy::Settings;
 use crate::resolve::Resolver;
 use box_api::BoxId;
@@ -45,8 +46,8 @@ pub(crate) fn enter_own_network() {
 pub(crate) struct Fixture {
     pub(crate) ctx: Arc<BoxContext>,
     pub(crate) queue: EventQueue,
-    _settings: watch::Sender<Settings>,
-    _holdings: watch::Sender<Holdings>,
+    _settings: Arc<watch::Sender<Settings>>,
+    _holdings: Arc<watch::Sender<Holdings>>,
 }
 
 impl Fixture {
@@ -68,9 +69,11 @@ impl Fixture {
             configured: configured.map(Arc::new),
             credentials,
             placeholders: placeholders.collect(),
+            login_key: None,
         };
         let (settings_held, settings) = watch::channel(settings);
         let (holdings_held, holdings) = watch::channel(holdings);
+        let (settings_held, holdings_held) = (Arc::new(settings_held), Arc::new(holdings_held));
         let (events, queue) = events::queue();
         let (counters, room) = (Arc::new(Counters::default()), Arc::new(Semaphore::new(100)));
         let views = Views {
@@ -80,6 +83,11 @@ impl Fixture {
             counters,
             grants: Arc::default(),
             room,
+            logins: Desk {
+                box_id,
+                settings: Arc::downgrade(&settings_held),
+                holdings: Arc::downgrade(&holdings_held),
+            },
         };
         Self {
             ctx: Arc::new(BoxContext::new(box_id, views)),
@@ -112,10 +120,11 @@ pub(crate) fn trusting(roots: &RootCertStore, alpn: &[&str]) -> Arc<ClientConfig
 pub(crate) fn configured(roots: &RootCertStore, minter: Option<Arc<Minter>>) -> Configured {
     let any = trusting(roots, &["h2", "http/1.1"]);
     let http1 = trusting(roots, &["http/1.1"]);
-    let resolver = Resolver::new(&[]).unwrap();
+    let resolver = Resolver::new(&[], &[], ClientConfig::clone(&any)).unwrap();
     Configured {
         resolver,
         upstream_tls: UpstreamTls { any, http1 },
         minter,
+        proxy: None,
     }
 }

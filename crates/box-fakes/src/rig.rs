@@ -7,20 +7,26 @@
 //! private, and is counted there. Both namespaces are unnamed and end with their threads.
 
 mod authority;
+mod corporate;
 mod dns;
+mod forge;
 pub(crate) mod internet;
 mod namespace;
+mod peer;
 pub(crate) mod site;
 mod web;
 mod world;
 
 pub use authority::LeafKind;
+pub use corporate::StrictProxy;
 pub use dns::Answer;
 pub use namespace::private_mounts;
+pub use peer::{Handler, Peer, PeerStream};
 pub use site::Reply;
 pub use world::{Query, Recorded, Traffic};
 
 use crate::model::Model;
+use crate::vendors::Vendors;
 use anyhow::{Context as _, Result, anyhow};
 use internet::{Internet, Job};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -190,6 +196,15 @@ impl Net {
         self.ask(move |world| world.replies.insert(name, reply));
     }
 
+    /// Serves the bare repositories below `folder` at `name`, to whoever has `token`: whatever
+    /// `git http-backend` answers, but for replies that were set.
+    pub fn forge(&self, name: &str, folder: &std::path::Path, token: &str) {
+        self.origin(name);
+        let name = name.to_ascii_lowercase();
+        let (folder, token) = (folder.to_owned(), token.to_owned());
+        self.ask(move |world| world.forges.insert(name, forge::Forge { folder, token }));
+    }
+
     /// From now on `name` shows a certificate of this kind.
     pub fn certificate(&self, name: &str, kind: LeafKind) {
         let name = name.to_ascii_lowercase();
@@ -204,12 +219,45 @@ impl Net {
         self.run(move |internet| internet::listen(internet, port, listener))?
     }
 
+    /// A proxy at every address.
+    ///
+    /// # Errors
+    /// When its port is taken.
+    pub fn proxy(&self, proxy: StrictProxy) -> Result<()> {
+        self.run(move |internet| corporate::proxy(internet, proxy))?
+    }
+
+    /// What proxies were asked to connect to, in order.
+    pub fn tunnels(&self) -> Vec<String> {
+        self.ask(|world| world.tunnels.clone())
+    }
+
+    /// Name servers at every address that show a certificate for `name`: over TLS at the first
+    /// port, over HTTPS at the second.
+    ///
+    /// # Errors
+    /// When a port is taken.
+    pub fn secure_dns(&self, name: &str, ports: (u16, u16)) -> Result<()> {
+        let name = name.to_owned();
+        self.run(move |internet| corporate::secure_dns(internet, &name, ports))?
+    }
+
+    /// Names that were asked for over TLS or HTTPS, in order.
+    pub fn asked_secretly(&self) -> Vec<String> {
+        self.ask(|world| world.asked_secretly.clone())
+    }
+
     /// A model server at `api.anthropic.com` that takes `token` and nothing else.
     pub fn model(&self, token: &str) -> Model {
         self.origin(crate::model::HOST);
         let token = token.to_owned();
         self.ask(move |world| world.model.open_for(token));
         Model::new(self.clone())
+    }
+
+    /// The vendors' token endpoints and a few paths that take their tokens.
+    pub fn vendors(&self) -> Vendors {
+        Vendors::new(self.clone())
     }
 
     /// The requests whose `Host` (or authority) was `name`, in order of their heads.

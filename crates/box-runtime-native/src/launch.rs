@@ -13,6 +13,7 @@ mod privileges;
 mod proc;
 mod root;
 mod trees;
+mod trust;
 
 pub(crate) use environment::BYTES_MAX as ENVIRONMENT_BYTES_MAX;
 pub(crate) use newborn::{as_descriptors, as_listeners, await_readable, started_ticks};

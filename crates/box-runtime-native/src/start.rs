@@ -11,7 +11,7 @@ use crate::spawner::wire::{self, Answer, Given, Request, Shown, Start};
 use crate::stop::clear_after;
 use crate::storage::renumber;
 use box_api::BoxId;
-use box_runtime::{BoxSockets, BoxSpec, RuntimeError, Started};
+use box_runtime::{BoxSockets, BoxSpec, Placing, RuntimeError, Started};
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create};
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -107,23 +107,24 @@ fn order(engine: &Engine, spec: &BoxSpec) -> Result<Start, RuntimeError> {
             hint: Some("prepare it again with `box image prepare`".to_owned()),
         })?;
     let given = |error| RuntimeError::engine(format!("open the files of box {}", spec.id), error);
-    let shown = |source: &Path, target: &str| {
+    let shown = |source: &Path, target: &str, placing| {
         let source = path_only(source).map_err(|error| {
             RuntimeError::engine(format!("open `{}` for the box", source.display()), error)
         })?;
         Ok(Shown {
             source,
             target: target.to_owned(),
+            placing,
         })
     };
     let mounts = spec
         .mounts
         .iter()
-        .map(|mount| shown(&mount.source, &mount.target));
+        .map(|mount| shown(&mount.source, &mount.target, Placing::Always));
     let files = spec
         .files
         .iter()
-        .map(|file| shown(&file.source, &file.target));
+        .map(|file| shown(&file.source, &file.target, file.placing));
     Ok(Start {
         id: spec.id,
         host_name: spec.host_name.clone(),

@@ -69,6 +69,23 @@ pub struct PlacedFile {
     pub source: PathBuf,
     /// Absolute path inside the box.
     pub target: String,
+    pub placing: Placing,
+}
+
+/// How a file comes to its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placing {
+    /// Over whatever the image has there. A box that has nothing there and cannot be given anything
+    /// does not start.
+    Always,
+    /// Only over a file the image has; in a box that may write to its root its folder is enough.
+    WhereThere,
+    /// Certificates in PEM form, only where the image has a list of such. They lie over that; where
+    /// the box may write to its root they are added to it, and what its user added stays.
+    Trusted,
+    /// As a copy that belongs to the box's user, where there is nothing of that name yet and the box
+    /// may write. A box that has no room for it starts all the same.
+    Copied,
 }
 
 /// What starting a box gave.

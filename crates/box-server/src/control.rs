@@ -260,6 +260,8 @@ async fn route(
             answer::handle(host, caller, decision, &option).await
         }
         Request::CredentialAdd(added) => credential::add(host, caller, added).await,
+        Request::CredentialRotate(added) => credential::rotate(host, caller, added).await,
+        Request::CredentialUnlock(asked) => credential::unlock(host, asked).await,
         Request::CredentialList => credential::list(host, caller).await,
         Request::CredentialRemove { name } => credential::remove(host, caller, &name).await,
         Request::AgentPrepare { agent } => agent::prepare(host, client, &agent).await,

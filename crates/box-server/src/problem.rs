@@ -10,7 +10,7 @@ use box_api::control::Hello;
 use box_api::{PROTOCOL, Problem, ProblemKind};
 use box_core::agents::{InstallError, UnknownAgent};
 use box_core::boxes::{Any, FindError, reason};
-use box_core::credentials::{CredentialError, SecretError};
+use box_core::credentials::{CredentialError, SecretError, VaultError};
 use box_core::decisions::AnswerError;
 use box_core::exec::ExecError;
 use box_core::images::ImageError;
@@ -30,7 +30,7 @@ mod processes;
 mod travel;
 mod undo;
 
-pub(crate) use network::policy;
+pub(crate) use network::{policy, reload};
 pub(crate) use processes::{expose, logs, process};
 pub(crate) use travel::{export, import, pipe};
 pub(crate) use undo::{
@@ -203,6 +203,7 @@ pub(crate) fn create(error: CreateError) -> Problem {
         }
         CreateError::TooManyEntries(_) => told(Usage, "too-many-entries", &error),
         CreateError::TooSmall(_) => told(Usage, "limit-too-small", &error),
+        CreateError::NoCredential(_) => no_account(&error),
         CreateError::Setting(error) => setting(&error),
         CreateError::Allow(_) => {
             told(Usage, "bad-entry", &error).hinted("entries are `host`, `*.host` or `host:port`")
@@ -245,6 +246,11 @@ pub(crate) fn set(error: SetError) -> Problem {
         }
         SetError::TooMany | SetError::Twice(_) => told(Usage, "bad-setting", &error),
         SetError::TooSmall(_) => told(Usage, "limit-too-small", &error),
+        SetError::NoCredential(_) => no_account(&error),
+        SetError::NoNetSet(_) => hinted(
+            told(Usage, "no-net-set", &error),
+            Some("`[net.sets.<name>]` in the settings makes one; `box policy reload` reads them"),
+        ),
         SetError::Setting(error) => setting(&error),
         SetError::Engine { ref source, .. } => told_by_engine("not-set", &error, source),
         SetError::Busy { .. } => busy(&error),
@@ -335,6 +341,18 @@ pub(crate) fn credential(error: CredentialError) -> Problem {
                 | SecretError::Shape { .. } => problem.hinted("paste the whole token, and only it"),
             }
         }
+        CredentialError::Form { .. } => told(Usage, "bad-credential-form", &error),
+        CredentialError::OtherForm { ref name } => {
+            told(Refused, "other-form", &error).hinted(format!(
+                "`box credential remove {name}`, then add the new one: boxes get new placeholders"
+            ))
+        }
+        CredentialError::Command { .. } => told(Failed, "credential-command", &error)
+            .hinted("run the command yourself: it prints the secret and ends with 0"),
+        CredentialError::Vault(ref source) => vault(&error, source),
+        CredentialError::Ambiguous { .. } => {
+            told(Usage, "ambiguous-credential", &error).hinted("name it as `<kind>:<name>`")
+        }
         CredentialError::TooMany => told(Refused, "too-many-credentials", &error)
             .hinted("remove one with `box credential rm <name>`"),
         CredentialError::Unknown(_) => {
@@ -344,6 +362,30 @@ pub(crate) fn credential(error: CredentialError) -> Problem {
             .hinted("it is started again by itself; what it says is in `egress.log`"),
         CredentialError::Store(error) => store(error),
     }
+}
+
+fn vault(error: &CredentialError, source: &VaultError) -> Problem {
+    match source {
+        VaultError::Locked => told(Refused, "locked", error)
+            .hinted("`box credential unlock` asks for the passphrase; `--new` sets the first"),
+        VaultError::WrongPassphrase => told(Refused, "wrong-passphrase", error),
+        VaultError::WeakPassphrase => told(Usage, "weak-passphrase", error),
+        VaultError::NoPassphrase => {
+            told(Usage, "no-passphrase", error).hinted("`box credential unlock --new` sets one")
+        }
+        VaultError::Keyring(_) | VaultError::Systemd(_) => told(Engine, "no-seal", error)
+            .hinted("setting `credentials.seal` chooses another way, or `memory`"),
+        VaultError::KeyGone
+        | VaultError::Unknown
+        | VaultError::Open(_)
+        | VaultError::Store(_)
+        | VaultError::Ending => told(Failed, "no-seal", error),
+    }
+}
+
+fn no_account(error: &impl Error) -> Problem {
+    told(Usage, "credential-not-found", error)
+        .hinted("`box credential list` shows yours; accounts are named `<kind>:<name>`")
 }
 
 pub(crate) fn agent(error: UnknownAgent) -> Problem {

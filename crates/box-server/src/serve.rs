@@ -12,6 +12,7 @@ use box_core::open::{Opening, open};
 use box_core::paths::Paths;
 use box_core::policy::Machine;
 use box_core::random::SystemRandom;
+use box_core::settings::Environment;
 use box_core::thread::Threads;
 use box_core::{boxes, expose, processes, reconcile};
 use std::ffi::OsString;
@@ -60,6 +61,7 @@ pub async fn run(options: ServeOptions, ready: impl FnOnce() + Send) -> Result<(
     let opening = Opening {
         paths,
         machine: Machine::here(&variable),
+        environment: Environment::here(&variable),
         clock: Arc::new(SystemClock),
         random: Arc::new(SystemRandom),
         build,
@@ -116,6 +118,8 @@ async fn settle_in(host: Arc<Host>, opener: watch::Sender<control::Settled>) {
     tokio::join!(
         box_core::watch::run(Arc::clone(&host)),
         box_core::watch::disk(Arc::clone(&host)),
+        box_core::network::signals::run(Arc::clone(&host)),
+        box_core::credentials::run(Arc::clone(&host)),
         box_core::lifecycle::watch_trash(host)
     );
 }

@@ -1,6 +1,9 @@
 //! What can be changed of a box that is there, what it uses, and what befell it.
 
-use super::{Accounts, BoxState, Limits};
+use super::{Accounts, BoxState, Limits, OnSignal};
+use crate::egress::Logins;
+use crate::egress::github::{GithubWrites, RefPattern, Repository};
+use crate::network::NetSetName;
 use crate::{BoxId, BoxName, BoxTitle};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +31,21 @@ pub enum Change {
     /// Namespaces may be made inside (D7).
     Nested(bool),
     Accounts(Accounts),
+    Logins(Logins),
+    /// Bytes to and from any one host; absent: no end.
+    NetBudgetBytes(Option<u64>),
+    /// Connections open at once; absent: what every box has.
+    NetConnections(Option<u32>),
+    OnSignal(OnSignal),
+    /// The set of rules of the settings; absent: none.
+    NetSet(Option<NetSetName>),
+    /// Repositories it may write to.
+    Github(Vec<Repository>),
+    /// Refs it may write there; empty: those under its own name.
+    GithubRefs(Vec<RefPattern>),
+    GithubForce(bool),
+    GithubTags(bool),
+    GithubWrites(GithubWrites),
     Title(Option<BoxTitle>),
 }
 
@@ -45,6 +63,16 @@ impl Change {
             Self::FreezeAfterMs(_) => "freeze-after",
             Self::Nested(_) => "nested",
             Self::Accounts(_) => "credential",
+            Self::Logins(_) => "logins",
+            Self::NetBudgetBytes(_) => "net-budget",
+            Self::NetConnections(_) => "net-connections",
+            Self::OnSignal(_) => "on-signal",
+            Self::NetSet(_) => "net-set",
+            Self::Github(_) => "github",
+            Self::GithubRefs(_) => "github-refs",
+            Self::GithubForce(_) => "github-force",
+            Self::GithubTags(_) => "github-tags",
+            Self::GithubWrites(_) => "github-writes",
             Self::Title(_) => "title",
         }
     }
@@ -75,6 +103,12 @@ pub enum EventKind {
     Thawed,
     /// It ended without being asked.
     Ended,
+    /// An account it uses could not be renewed, or has run out.
+    Credential,
+    /// It did over the network what looks like theft or a scan.
+    Signal,
+    /// Its owner let it reach a private address, or no longer does.
+    Private,
     /// What a newer host wrote.
     #[serde(other)]
     Other,
@@ -113,4 +147,19 @@ pub struct Used {
     /// Processes and threads.
     pub processes: u32,
     pub frozen: bool,
+    /// Over the network, since the host watches it.
+    #[serde(default)]
+    pub net: Traffic,
+}
+
+/// Bytes over the network, as the box sees them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    /// Of the last seconds, per second.
+    pub sent_per_second: u64,
+    pub received_per_second: u64,
+    /// Connections that are open.
+    pub open: u32,
 }

@@ -1,5 +1,8 @@
 //! What a box is like: how hard, where it may go, its limits and settings, where it came from.
 
+use crate::control::Accounts;
+use crate::egress::{GithubScope, Logins};
+use crate::network::NetSetName;
 use crate::{BoxId, BoxName, Label};
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +54,7 @@ impl Default for Limits {
 }
 
 /// What a box is told besides its limits; absent fields are off.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoxSettings {
     /// The box is stopped when it has run this long (A23).
     #[serde(default)]
@@ -64,27 +67,52 @@ pub struct BoxSettings {
     pub nested: bool,
     #[serde(default, skip_serializing_if = "Accounts::are_defaults")]
     pub accounts: Accounts,
+    /// What becomes of logins made inside (B6).
+    #[serde(default, skip_serializing_if = "are_placeholders")]
+    pub logins: Logins,
+    /// Bytes to and from any one host; past it that host is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub net_budget_bytes: Option<u64>,
+    /// Connections open at once; absent: what every box has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub net_connections: Option<u32>,
+    #[serde(default, skip_serializing_if = "OnSignal::is_note")]
+    pub on_signal: OnSignal,
+    /// The set of rules of the settings that holds for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub net_set: Option<NetSetName>,
+    /// What it may write at GitHub; nothing, unless somebody says.
+    #[serde(default, skip_serializing_if = "GithubScope::is_default")]
+    pub github: GithubScope,
 }
 
-/// Which accounts a box may use without anybody naming them (D34).
+/// What becomes of a box that does what only a thief does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Accounts {
-    /// Its owner's default account of each kind.
+pub enum OnSignal {
+    /// It is written down. The request itself was refused in any case.
     #[default]
-    Defaults,
-    /// None, as an import has it: what is in the box came from elsewhere.
-    None,
+    Note,
+    /// It is frozen until its owner thaws it.
+    Freeze,
 }
 
-impl Accounts {
+impl OnSignal {
     #[expect(
         clippy::trivially_copy_pass_by_ref,
         reason = "serde passes a reference"
     )]
-    fn are_defaults(&self) -> bool {
-        *self == Self::Defaults
+    fn is_note(&self) -> bool {
+        *self == Self::Note
     }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn are_placeholders(logins: &Logins) -> bool {
+    *logins == Logins::Placeholder
 }
 
 /// Where the files of a box came from, when that was no image (B16, B29).

@@ -236,6 +236,24 @@ impl HostPattern {
         self.matches(host, 0) != PatternMatch::No
     }
 
+    /// The name, without the `*.` of a wildcard.
+    pub fn name(&self) -> &HostName {
+        &self.name
+    }
+
+    pub fn is_wildcard(&self) -> bool {
+        self.any_first_label == AnyFirstLabel::Yes
+    }
+
+    /// Whether an entry that denies this leaves nothing of one that allows `other`.
+    pub fn covers(&self, other: &Self) -> bool {
+        let same_host = match other.any_first_label {
+            AnyFirstLabel::No => self.matches_host(&other.name),
+            AnyFirstLabel::Yes => self.is_wildcard() && self.name == other.name,
+        };
+        same_host && (self.port.is_none() || self.port == other.port)
+    }
+
     /// The port it names, if it does.
     pub fn port(&self) -> Option<u16> {
         self.port

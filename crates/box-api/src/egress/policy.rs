@@ -1,6 +1,7 @@
 //! What a box may reach, as data, and what a decision says. Deciding is box-egress's.
 
-use super::{HostPattern, Reason};
+use super::traffic::NetLimits;
+use super::{GithubScope, HostPattern, Logins, Network, PrivateEntry, Reason, RequestPattern};
 use crate::control::NetPreset;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,26 @@ pub struct Policy {
     pub deny: Vec<HostPattern>,
     #[serde(default)]
     pub unlisted: Unlisted,
+    /// What becomes of logins made inside.
+    #[serde(default)]
+    pub logins: Logins,
+    /// What logins made inside may write at GitHub; absent: whatever they may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login_scope: Option<GithubScope>,
+    /// Where no connection leads, whatever name its address was found under.
+    #[serde(default)]
+    pub deny_networks: Vec<Network>,
+    /// Requests that are let through on hosts that are opened up. A host that one of them names
+    /// takes nothing else.
+    #[serde(default)]
+    pub allow_requests: Vec<RequestPattern>,
+    #[serde(default)]
+    pub deny_requests: Vec<RequestPattern>,
+    /// Names that may lead to a private address (decision D10).
+    #[serde(default)]
+    pub private: Vec<PrivateEntry>,
+    #[serde(default, skip_serializing_if = "NetLimits::is_default")]
+    pub limits: NetLimits,
 }
 
 /// What becomes of a connection to a host that no entry names.
@@ -47,6 +68,13 @@ impl Policy {
             allow: Vec::new(),
             deny: Vec::new(),
             unlisted: Unlisted::Refuse,
+            logins: Logins::Plain,
+            login_scope: None,
+            deny_networks: Vec::new(),
+            allow_requests: Vec::new(),
+            deny_requests: Vec::new(),
+            private: Vec::new(),
+            limits: NetLimits::default(),
         }
     }
 }
@@ -77,6 +105,19 @@ pub enum Rule {
     Deny {
         entry: HostPattern,
     },
+    DenyNetwork {
+        network: Network,
+    },
+    AllowRequest {
+        entry: RequestPattern,
+    },
+    DenyRequest {
+        entry: RequestPattern,
+    },
+    /// An exception for one name on a private address.
+    Private {
+        entry: PrivateEntry,
+    },
 }
 
 impl std::fmt::Display for Rule {
@@ -87,6 +128,10 @@ impl std::fmt::Display for Rule {
             Self::Preset { entry } => write!(f, "preset {entry}"),
             Self::Allow { entry } => write!(f, "allow {entry}"),
             Self::Deny { entry } => write!(f, "deny {entry}"),
+            Self::DenyNetwork { network } => write!(f, "deny {network}"),
+            Self::AllowRequest { entry } => write!(f, "allow {entry}"),
+            Self::DenyRequest { entry } => write!(f, "deny {entry}"),
+            Self::Private { entry } => write!(f, "private {entry}"),
         }
     }
 }

@@ -54,6 +54,13 @@ pub(crate) fn end(socket: &Path) -> Result<Option<u32>, Complaint> {
     })
 }
 
+/// The number in `this box-egress speaks protocol 1, not 2`, as every build says it.
+fn protocol_in(why: &str) -> Option<u32> {
+    let (_, rest) = why.split_once("speaks protocol ")?;
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
 /// A connection to it.
 struct Line {
     socket: OwnedFd,
@@ -75,17 +82,25 @@ impl Line {
     }
 
     fn shut_down(self) -> Result<u32, Deaf> {
-        let hello = Request::Hello {
+        let hello = |protocol| Request::Hello {
             build: identity::build(),
-            protocol: PROTOCOL,
+            protocol,
         };
-        let Answer::Welcome(welcome) = self.call(1, hello)? else {
+        // One of another build is greeted as it wants to be: it is only told to end.
+        let greeted = match self.call(1, hello(PROTOCOL)) {
+            Err(Deaf::Refused(why)) => match protocol_in(&why) {
+                Some(theirs) => self.call(2, hello(theirs)),
+                None => Err(Deaf::Refused(why)),
+            },
+            greeted => greeted,
+        };
+        let Answer::Welcome(welcome) = greeted? else {
             return Err(Deaf::Confused);
         };
         // Before it is told: afterwards the number could be somebody else's.
         let pid = i32::try_from(welcome.pid).ok().and_then(Pid::from_raw);
         let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        let Answer::Done = self.call(2, Request::Shutdown)? else {
+        let Answer::Done = self.call(3, Request::Shutdown)? else {
             return Err(Deaf::Confused);
         };
         let Some(process) = process else {

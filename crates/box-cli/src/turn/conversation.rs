@@ -103,7 +103,7 @@ impl Conversation {
     /// Takes in what happened.
     pub(crate) fn step(&mut self, input: Input) -> Vec<Action> {
         match input {
-            Input::Reply(reply) => self.hear(reply),
+            Input::Reply(reply) => self.hear(*reply),
             Input::Line(line) => self.typed(&line),
             Input::Silence => self.input_ended(),
             Input::Interrupt => self.interrupted(),

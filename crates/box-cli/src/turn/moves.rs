@@ -34,7 +34,7 @@ pub(crate) enum Past {
 /// Something that happened.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Reply(Reply),
+    Reply(Box<Reply>),
     /// The person typed a line.
     Line(String),
     /// Nothing more can be typed.

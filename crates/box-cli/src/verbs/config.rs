@@ -92,6 +92,7 @@ fn line(shown: Shown) -> Line {
         origin: match shown.origin {
             Origin::Default => "default".to_owned(),
             Origin::File(path) => path.display().to_string(),
+            Origin::Environment(name) => format!("variable {name}"),
         },
     }
 }

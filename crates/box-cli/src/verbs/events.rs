@@ -8,7 +8,7 @@ use crate::output::{Format, table, visible};
 use box_api::BoxName;
 use box_api::control::{BoxEvent, EventKind, Outcome, Request};
 
-/// Show what befell a box: memory, disk, deadline, freezes
+/// Show what befell a box: memory, disk, deadline, freezes, signals
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  box events demo\n  box events demo --json")]
 pub(super) struct Args {
@@ -65,6 +65,9 @@ fn word(kind: EventKind) -> &'static str {
         EventKind::Frozen => "frozen",
         EventKind::Thawed => "thawed",
         EventKind::Ended => "ended",
+        EventKind::Signal => "signal",
+        EventKind::Credential => "credential",
+        EventKind::Private => "private address",
         EventKind::Other => "other",
     }
 }

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
     box export demo demo.box.tar.zst --force\n  \
     box export demo --instance-only --no-image\n  \
     box export demo - | ssh elsewhere box import -\n\n\
-    Without a file it is `<name>-<UTC time>.box.tar.zst` in the current folder. A running box stands \
-    still\nwhile its files are taken hold of, and goes on while they are written. Threads and their \
+    Without a file it is `<name>-<UTC time>.box.tar.zst` in the current folder. A running box stands\n\
+    still while its files are taken hold of, and goes on while they are written. Threads and their\n\
     journals stay.\n\
     Whoever has the file has every login inside the box: keep it as a password.")]
 pub(super) struct Args {

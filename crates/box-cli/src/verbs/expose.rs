@@ -24,12 +24,17 @@ pub(super) struct Args {
     /// The port inside
     #[arg(
         value_name = "PORT",
+        value_parser = clap::value_parser!(u16).range(1..),
         required_unless_present = "list",
         conflicts_with = "list"
     )]
     port: Option<u16>,
     /// The port here; the same, or one that is free, if not said
-    #[arg(value_name = "HOST-PORT", conflicts_with_all = ["list", "remove"])]
+    #[arg(
+        value_name = "HOST-PORT",
+        value_parser = clap::value_parser!(u16).range(1..),
+        conflicts_with_all = ["list", "remove"]
+    )]
     host_port: Option<u16>,
     /// Show which ports are shown
     #[arg(long, conflicts_with = "remove")]

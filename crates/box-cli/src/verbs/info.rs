@@ -1,12 +1,13 @@
 //! `box info`: all there is to know about one box.
 
-use super::{Ended, Print, amount, events, list};
+use super::{Ended, Print, amount, events, github, list};
 use crate::age;
 use crate::client::unexpected;
 use crate::host::{self, OtherBuild};
 use crate::output::{Format, table, visible};
 use box_api::BoxName;
-use box_api::control::{Accounts, BoxInfo, Origin, Outcome, Request};
+use box_api::control::{Accounts, BoxInfo, OnSignal, Origin, Outcome, Request};
+use box_api::egress::Logins;
 
 /// Show one box
 #[derive(Debug, clap::Args)]
@@ -34,56 +35,7 @@ pub(super) fn run(args: Args) -> Ended {
 }
 
 fn shown(info: &BoxInfo, now_ms: i64) -> String {
-    let limits = info.limits;
-    let limits = format!(
-        "{} CPUs, {} memory, {} disk, {} processes ({})",
-        amount::shown_cpus(limits.cpu_milli),
-        table::binary_bytes(limits.memory_bytes),
-        table::binary_bytes(limits.disk_bytes),
-        limits.pids,
-        info.limits_held_by
-    );
-    let state = if info.frozen {
-        list::FROZEN
-    } else {
-        list::state(info.state)
-    };
-    let settings = info.settings;
-    let deadline = settings.deadline_ms.map(amount::shown_span);
-    let freezes = settings.freeze_after_ms.map(amount::shown_span);
-    let freezes = freezes.map(|span| format!("when idle for {span}"));
-    let mut rows = vec![
-        ("name", info.name.to_string()),
-        (
-            "title",
-            info.title
-                .as_ref()
-                .map(ToString::to_string)
-                .unwrap_or_default(),
-        ),
-        ("state", state.to_owned()),
-        ("problem", info.problem.clone().unwrap_or_default()),
-        ("image", info.image.clone()),
-        ("profile", list::profile(info.profile).to_owned()),
-        ("net", list::net(info.net).to_owned()),
-        ("limits", limits),
-        ("deadline", deadline.unwrap_or_default()),
-        ("freezes", freezes.unwrap_or_default()),
-        ("engine", info.runtime.clone()),
-        (
-            "made",
-            format!("{} ago", age::short(info.created_at_ms, now_ms)),
-        ),
-        ("workspace", info.workspace.clone().unwrap_or_default()),
-        (
-            "pid",
-            info.pid.map(|pid| pid.to_string()).unwrap_or_default(),
-        ),
-        ("from", came(info.origin.as_ref(), now_ms)),
-        ("accounts", accounts(info).to_owned()),
-        ("owner", info.owner.to_string()),
-        ("id", info.id.to_string()),
-    ];
+    let mut rows = facts(info, now_ms);
     rows.extend(info.threads.iter().map(|thread| {
         let state = list::thread_state(thread.state);
         (
@@ -106,11 +58,118 @@ fn shown(info: &BoxInfo, now_ms: i64) -> String {
     table::columns(&rows)
 }
 
-/// Said only where a box may use none.
-fn accounts(info: &BoxInfo) -> &'static str {
+/// What is said of it in a line each; an empty value is not said.
+fn facts(info: &BoxInfo, now_ms: i64) -> Vec<(&'static str, String)> {
+    let limits = info.limits;
+    let limits = format!(
+        "{} CPUs, {} memory, {} disk, {} processes ({})",
+        amount::shown_cpus(limits.cpu_milli),
+        table::binary_bytes(limits.memory_bytes),
+        table::binary_bytes(limits.disk_bytes),
+        limits.pids,
+        info.limits_held_by
+    );
+    let state = if info.frozen {
+        list::FROZEN
+    } else {
+        list::state(info.state)
+    };
+    let settings = &info.settings;
+    let deadline = settings.deadline_ms.map(amount::shown_span);
+    let freezes = settings.freeze_after_ms.map(amount::shown_span);
+    let freezes = freezes.map(|span| format!("when idle for {span}"));
+    vec![
+        ("name", info.name.to_string()),
+        (
+            "title",
+            info.title
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+        ),
+        ("state", state.to_owned()),
+        (
+            "frozen",
+            list::frozen_for(info).unwrap_or_default().to_owned(),
+        ),
+        ("problem", info.problem.clone().unwrap_or_default()),
+        ("image", info.image.clone()),
+        ("profile", list::profile(info.profile).to_owned()),
+        ("net", list::net(info.net).to_owned()),
+        ("limits", limits),
+        ("traffic", traffic(info)),
+        ("on a signal", on_signal(info).to_owned()),
+        ("deadline", deadline.unwrap_or_default()),
+        ("freezes", freezes.unwrap_or_default()),
+        ("engine", info.runtime.clone()),
+        (
+            "made",
+            format!("{} ago", age::short(info.created_at_ms, now_ms)),
+        ),
+        ("workspace", info.workspace.clone().unwrap_or_default()),
+        (
+            "pid",
+            info.pid.map(|pid| pid.to_string()).unwrap_or_default(),
+        ),
+        ("from", came(info.origin.as_ref(), now_ms)),
+        (
+            "github",
+            github::shown(&settings.github, info.name.as_str()),
+        ),
+        ("accounts", accounts(info)),
+        ("logins", logins(info.settings.logins).to_owned()),
+        ("owner", info.owner.to_string()),
+        ("id", info.id.to_string()),
+    ]
+}
+
+/// What went over its network, and how much may.
+fn traffic(info: &BoxInfo) -> String {
+    let net = info.traffic;
+    let mut text = Vec::new();
+    if (net.sent_bytes, net.received_bytes) != (0, 0) {
+        text.push(format!(
+            "{} sent, {} received",
+            table::bytes(net.sent_bytes),
+            table::bytes(net.received_bytes)
+        ));
+    }
+    if net.open > 0 {
+        text.push(format!("{} connections open", net.open));
+    }
+    if let Some(budget) = info.settings.net_budget_bytes {
+        let budget = table::binary_bytes(budget);
+        text.push(format!("{budget} to and from any one host at most"));
+    }
+    if let Some(most) = info.settings.net_connections {
+        text.push(format!("{most} connections at most"));
+    }
+    text.join(", ")
+}
+
+/// Said only where it is not as everywhere.
+fn on_signal(info: &BoxInfo) -> &'static str {
+    match info.settings.on_signal {
+        OnSignal::Note => "",
+        OnSignal::Freeze => "it is frozen until `box thaw`",
+    }
+}
+
+/// Said only where it is not what every box has.
+fn logins(mode: Logins) -> &'static str {
+    match mode {
+        Logins::Placeholder => "",
+        Logins::Plain => "plain: tokens of logins made inside are in the box",
+        Logins::Off => "off: nobody logs in inside",
+    }
+}
+
+/// Those it uses, or why it uses none.
+fn accounts(info: &BoxInfo) -> String {
     match info.settings.accounts {
-        Accounts::Defaults => "",
-        Accounts::None => "none; `box set <box> credential=default` lets it use yours",
+        Accounts::None => "none; `box set <box> credential=default` lets it use yours".to_owned(),
+        Accounts::Chosen(_) if info.accounts.is_empty() => "none".to_owned(),
+        Accounts::Defaults | Accounts::Chosen(_) => info.accounts.join(", "),
     }
 }
 

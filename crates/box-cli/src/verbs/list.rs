@@ -6,7 +6,7 @@ use crate::client::unexpected;
 use crate::complaint::Complaint;
 use crate::host::{self, OtherBuild};
 use crate::output::{Format, Output, table, visible};
-use box_api::control::{BoxInfo, BoxState, NetPreset, Outcome, Profile, Request, Trash};
+use box_api::control::{BoxInfo, BoxState, EventKind, NetPreset, Outcome, Profile, Request, Trash};
 use box_api::thread::{ThreadInfo, ThreadState};
 
 /// Threads named in the column.
@@ -43,6 +43,13 @@ pub(super) fn run(args: &Args) -> Ended {
         output.note("no boxes yet; `box new demo` makes one");
     } else {
         output.data(shown(&boxes, age::now_ms()).as_bytes())?;
+        for (one, why) in boxes.iter().filter_map(|one| Some((one, frozen_for(one)?))) {
+            let name = &one.name;
+            output.note(&format!(
+                "box `{name}` is frozen: {}; `box thaw {name}` lets it go on",
+                visible(why)
+            ));
+        }
     }
     Ok(0)
 }
@@ -74,7 +81,12 @@ fn shown(boxes: &[BoxInfo], now_ms: i64) -> String {
     rows.extend(boxes.iter().map(|one| {
         vec![
             one.name.to_string(),
-            if one.frozen { FROZEN } else { state(one.state) }.to_owned(),
+            match frozen_for(one) {
+                Some(_) => "frozen: signal",
+                None if one.frozen => FROZEN,
+                None => state(one.state),
+            }
+            .to_owned(),
             visible(&one.image).into_owned(),
             profile(one.profile).to_owned(),
             net(one.net).to_owned(),
@@ -99,6 +111,15 @@ fn threads(threads: &[ThreadInfo]) -> String {
     } else {
         words.join(", ")
     }
+}
+
+/// What a box did that it was frozen for.
+pub(super) fn frozen_for(one: &BoxInfo) -> Option<&str> {
+    let why = one.frozen_why.as_deref()?;
+    let mut signals = one.events.iter();
+    signals
+        .any(|event| event.kind == EventKind::Signal && event.text == why)
+        .then_some(why)
 }
 
 /// What a running box is called that stands still.

@@ -1,8 +1,8 @@
 //! What a box is to be like: the options `new` and `run` share.
 
-use super::amount;
+use super::{amount, github};
 use crate::complaint::Complaint;
-use box_api::control::{BoxSettings, Defaults, Limits, NetPreset, Profile, Sizes};
+use box_api::control::{Accounts, BoxSettings, Defaults, Limits, NetPreset, Profile, Sizes};
 use clap::ValueEnum;
 use std::path::Path;
 
@@ -47,6 +47,11 @@ pub(super) struct Args {
     /// Let it make namespaces of its own, for containers inside
     #[arg(long)]
     nested: bool,
+    /// Accounts it uses: `claude:work`, several with commas, `none`; else your default of each kind
+    #[arg(long, value_name = "ACCOUNTS")]
+    credential: Option<Accounts>,
+    #[command(flatten)]
+    github: github::Args,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -97,8 +102,15 @@ impl Args {
             deadline,
             freeze_after,
             nested,
+            credential,
+            github,
         } = self;
-        let words = image.is_some() || profile.is_some() || net.is_some() || *nested;
+        let words = github.says_something()
+            || credential.is_some()
+            || image.is_some()
+            || profile.is_some()
+            || net.is_some()
+            || *nested;
         let sizes = [memory, disk, tmp, deadline, freeze_after];
         let counts = [cpus, pids, open_files];
         words
@@ -149,6 +161,8 @@ impl Args {
                 deadline_ms: self.deadline,
                 freeze_after_ms: self.freeze_after,
                 nested: self.nested,
+                accounts: self.credential.unwrap_or_default(),
+                github: self.github.scope(),
                 ..BoxSettings::default()
             },
         })
@@ -217,6 +231,8 @@ mod tests {
             deadline: None,
             freeze_after: None,
             nested: false,
+            github: github::Args::default(),
+            credential: None,
         };
         let defaults = Defaults {
             net: NetPreset::Open,

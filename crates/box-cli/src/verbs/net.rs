@@ -1,12 +1,13 @@
 //! `box net`: what a box reached, what it was refused, and how much went through.
 
-use super::{Ended, Print};
+use super::{Ended, Print, amount};
 use crate::age;
 use crate::client::unexpected;
 use crate::host::{self, OtherBuild};
 use crate::output::{Format, table, visible_line};
 use box_api::BoxName;
 use box_api::control::{Outcome, Reply, Request};
+use box_api::egress::traffic::SignalKind;
 use box_api::network::{Net, NetLine};
 
 /// Show what a box reached and what it was refused
@@ -14,7 +15,10 @@ use box_api::network::{Net, NetLine};
 #[command(after_help = "Examples:\n  \
     box net demo\n  \
     box net demo --follow\n  \
-    box net demo --refused --json\n\n\
+    box net demo --blocked --since 1h\n  \
+    box net demo --host example.org --json\n\n\
+    A connection that is open is marked so, and its bytes are a few seconds old at most. Paths are\n\
+    never kept.\n\
     `box policy set demo --allow example.org` lets a host through.")]
 pub(super) struct Args {
     #[arg(value_name = "NAME", value_parser = BoxName::parse)]
@@ -23,8 +27,14 @@ pub(super) struct Args {
     #[arg(long, short)]
     follow: bool,
     /// Only what did not go through
-    #[arg(long)]
-    refused: bool,
+    #[arg(long, alias = "refused")]
+    blocked: bool,
+    /// Only this host and what is below it
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+    /// Only what happened within this time: `1h`, `30m`
+    #[arg(long, value_name = "TIME", value_parser = amount::span_ms)]
+    since: Option<u64>,
     #[command(flatten)]
     pub(super) print: Print,
 }
@@ -34,10 +44,17 @@ const ALLOWED: &str = "allowed";
 pub(super) fn run(args: &Args) -> Ended {
     let mut output = args.print.output();
     let mut client = host::reach(&mut output, OtherBuild::Bear)?;
-    let wanted = |line: &NetLine| !args.refused || line.verdict != ALLOWED;
+    let wanted = |line: &NetLine| {
+        let is_asked_for = args.host.as_deref().is_none_or(|host| is_below(line, host));
+        is_asked_for && (!args.blocked || line.verdict != ALLOWED)
+    };
+    let since_ms = args.since.map_or(0, |ago| {
+        age::now_ms().saturating_sub(i64::try_from(ago).unwrap_or(i64::MAX))
+    });
     let request = Request::Net(Net {
         name: args.name.clone(),
         follow: args.follow,
+        since_ms,
     });
     if !args.follow {
         let outcome = client.ask(&mut output, &request)?;
@@ -47,8 +64,10 @@ pub(super) fn run(args: &Args) -> Ended {
         let lines: Vec<NetLine> = lines.into_iter().filter(wanted).collect();
         if output.format() == Format::Json {
             output.object(&lines)?;
-        } else if lines.is_empty() {
+        } else if lines.is_empty() && since_ms == 0 && args.host.is_none() && !args.blocked {
             output.note(&format!("box `{}` has not used the network yet", args.name));
+        } else if lines.is_empty() {
+            output.note(&format!("box `{}` did nothing of the kind", args.name));
         } else {
             output.data(shown(&lines, age::now_ms()).as_bytes())?;
         }
@@ -76,7 +95,7 @@ pub(super) fn run(args: &Args) -> Ended {
 
 fn shown(lines: &[NetLine], now_ms: i64) -> String {
     let heading = [
-        "HOST", "VERDICT", "TIMES", "SENT", "RECEIVED", "LAST", "RULE",
+        "HOST", "VERDICT", "TIMES", "SENT", "RECEIVED", "LAST", "PROGRAM", "RULE",
     ];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(lines.iter().map(|line| {
@@ -87,6 +106,7 @@ fn shown(lines: &[NetLine], now_ms: i64) -> String {
             amount(line.sent_bytes),
             amount(line.received_bytes),
             format!("{} ago", age::short(line.at_ms, now_ms)),
+            program(line),
             visible_line(&why(line)),
         ]
     }));
@@ -101,9 +121,13 @@ fn one(line: &NetLine) -> String {
     } else {
         String::new()
     };
+    if let Some(kind) = signal(line) {
+        return format!("signal{times}: {host} ({kind})");
+    }
     if line.verdict == ALLOWED {
+        let word = if line.open { "open" } else { "reached" };
         return format!(
-            "reached{times}: {host}, {} sent, {} received ({})",
+            "{word}{times}: {host}, {} sent, {} received ({})",
             table::bytes(line.sent_bytes),
             table::bytes(line.received_bytes),
             visible_line(&why(line))
@@ -125,7 +149,41 @@ fn named(line: &NetLine) -> &str {
     }
 }
 
+/// Whether a line is about `host` or a name below it.
+fn is_below(line: &NetLine, host: &str) -> bool {
+    let name = line
+        .host
+        .rsplit_once(':')
+        .map_or(&*line.host, |(name, _)| name);
+    let rest = name
+        .len()
+        .checked_sub(host.len())
+        .and_then(|at| name.split_at_checked(at));
+    rest.is_some_and(|(before, end)| {
+        end.eq_ignore_ascii_case(host) && (before.is_empty() || before.ends_with('.'))
+    })
+}
+
+/// The word of a signal, if a line is one.
+fn signal(line: &NetLine) -> Option<&'static str> {
+    let mut words = SignalKind::ALL.iter().map(|kind| kind.slug());
+    words.find(|word| *word == line.verdict)
+}
+
+/// `curl (17)`
+fn program(line: &NetLine) -> String {
+    let process = line.process.as_ref();
+    let shown = process.map(|process| format!("{} ({})", process.name, process.pid));
+    visible_line(&shown.unwrap_or_default())
+}
+
 fn verdict(line: &NetLine) -> String {
+    if let Some(kind) = signal(line) {
+        return format!("signal: {kind}");
+    }
+    if line.open {
+        return "open".to_owned();
+    }
     if line.verdict == ALLOWED {
         line.verdict.clone()
     } else {
@@ -151,6 +209,7 @@ fn amount(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use box_api::network::NetProcess;
 
     fn line(host: &str, verdict: &str, times: u64) -> NetLine {
         NetLine {
@@ -162,6 +221,12 @@ mod tests {
             sent_bytes: 0,
             received_bytes: 0,
             credential: None,
+            open: false,
+            process: None,
+            way: String::new(),
+            address: String::new(),
+            open_ms: 0,
+            exchanges: Vec::new(),
         }
     }
 
@@ -177,6 +242,39 @@ mod tests {
             one(&reached),
             "reached: api.test:443, 0 B sent, 1.5 MB received (credential claude:default)"
         );
+    }
+
+    #[test]
+    fn open_connections_signals_and_programs_are_told_apart() {
+        let mut open = line("api.test:443", ALLOWED, 1);
+        open.open = true;
+        open.process = Some(NetProcess {
+            name: "curl".to_owned(),
+            pid: 17,
+        });
+        assert!(one(&open).starts_with("open: api.test:443, 0 B sent"));
+        let signal = line("evil.test", "data_in_names", 1);
+        assert_eq!(one(&signal), "signal: evil.test (data_in_names)");
+        let table = shown(&[open, signal], 0);
+        assert!(table.contains("curl (17)"), "{table}");
+        assert!(table.contains("signal: data_in_names"), "{table}");
+    }
+
+    #[test]
+    fn a_host_is_meant_with_all_below_it_and_nothing_like_it() {
+        for (host, is_meant) in [
+            ("ok.test:443", true),
+            ("a.ok.test", true),
+            ("notok.test:443", false),
+            ("ok.test.evil.test", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                is_below(&line(host, ALLOWED, 1), "ok.test"),
+                is_meant,
+                "{host}"
+            );
+        }
     }
 
     #[test]

@@ -1,14 +1,18 @@
 //! `box policy`: what a box may reach, shown, changed at once, or tried on one host.
 
-use super::{Ended, Print};
+mod check;
+mod diff;
+
+use super::{Ended, Print, github};
 use crate::client::unexpected;
 use crate::complaint::Complaint;
 use crate::host::{self, OtherBuild};
 use crate::output::{Format, Output, table, visible};
 use box_api::BoxName;
 use box_api::control::{NetPreset, Outcome, Request};
-use box_api::egress::{Checked, Verdict};
-use box_api::network::{PolicyAsk, PolicyShown};
+use box_api::network::{Finding, PolicyAsk, PolicyShown, Weight};
+use check::Check;
+use diff::Diff;
 
 /// Show, change or try what a box may reach
 #[derive(Debug, clap::Args)]
@@ -17,9 +21,15 @@ use box_api::network::{PolicyAsk, PolicyShown};
     box policy set demo --allow example.org --deny ads.example.org\n  \
     box policy set demo --allow git.example.org:2222\n  \
     box policy set demo --net locked\n  \
-    box policy check demo https://example.org/\n\n\
-    Entries are `host`, `*.host` (one label) or `host:port`. Deny wins. A change holds at once;\n\
-    connections it forbids are closed.")]
+    box policy set demo --deny 203.0.113.0/24 --deny \"DELETE https://api.github.com/*\"\n  \
+    box policy set demo --allow-private db.corp.example:5432\n  \
+    box policy check demo https://example.org/\n  \
+    box policy diff demo --defaults\n  \
+    box policy reload\n\n\
+    Entries are `host`, `*.host` (one label), `host:port`; to deny also `address/bits`; and, for hosts\n\
+    the box has a credential for, `METHODS https://host/path`, where `*` stands for one part of a path\n\
+    and at its end for all that follows. A host with such a rule to allow takes only what such rules\n\
+    allow. Deny wins, at whatever level. A change holds at once; connections it forbids are closed.")]
 pub(super) struct Args {
     #[command(subcommand)]
     what: What,
@@ -33,6 +43,10 @@ enum What {
     Set(Set),
     /// Say what would become of a connection, and why
     Check(Check),
+    /// Say how the policies of two boxes differ
+    Diff(Diff),
+    /// Read `[net]` and `[egress]` of the settings again
+    Reload(Reload),
 }
 
 #[derive(Debug, clap::Args)]
@@ -58,6 +72,9 @@ struct Set {
     /// Take an entry away
     #[arg(long, value_name = "ENTRY")]
     remove: Vec<String>,
+    /// Let one name and port through although its address is private
+    #[arg(long, value_name = "NAME:PORT")]
+    allow_private: Vec<String>,
     /// The preset: `balanced`, `open` or `locked`
     #[arg(long, value_name = "PRESET", value_parser = preset)]
     net: Option<NetPreset>,
@@ -69,13 +86,9 @@ struct Set {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  box policy check demo https://example.org/")]
-struct Check {
-    #[arg(value_name = "NAME", value_parser = BoxName::parse)]
-    name: BoxName,
-    /// `https://host/…`, `http://host/…`, `host` or `host:port`
-    #[arg(value_name = "URL", value_parser = target)]
-    target: (String, u16),
+#[command(after_help = "Example:\n  box policy reload\n\n\
+    Settings that cannot be used change nothing. Connections that are still allowed go on.")]
+struct Reload {
     #[command(flatten)]
     print: Print,
 }
@@ -86,19 +99,18 @@ impl Args {
             What::Show(args) => args.print.json,
             What::Set(args) => args.print.json,
             What::Check(args) => args.print.json,
+            What::Diff(args) => args.print.json,
+            What::Reload(args) => args.print.json,
         }
     }
 }
-
-/// It would not go through: refused by policy.
-const REFUSED: u8 = 3;
 
 pub(super) fn run(args: Args) -> Ended {
     match args.what {
         What::Show(Show { name, print }) => tell(print.output(), PolicyAsk::Show { name }),
         What::Set(set) => {
-            let nothing = set.allow.is_empty() && set.deny.is_empty() && set.remove.is_empty();
-            if nothing && set.net.is_none() {
+            let lists = [&set.allow, &set.deny, &set.remove, &set.allow_private];
+            if lists.iter().all(|list| list.is_empty()) && set.net.is_none() {
                 return Err(Complaint::usage(
                     "nothing-asked",
                     "nothing was said that could be changed",
@@ -112,23 +124,67 @@ pub(super) fn run(args: Args) -> Ended {
                 deny: set.deny,
                 remove: set.remove,
                 everywhere: set.everywhere,
+                private: set.allow_private,
             };
             tell(set.print.output(), ask)
         }
-        What::Check(check) => try_out(check),
+        What::Check(args) => check::run(args),
+        What::Diff(args) => diff::run(args),
+        What::Reload(args) => reload(&args),
     }
 }
 
-fn tell(mut output: Output, ask: PolicyAsk) -> Ended {
-    let client = host::reach(&mut output, OtherBuild::Bear)?;
-    let outcome = client.ask(&mut output, &Request::Policy(ask))?;
-    let Outcome::Policy(policy) = outcome else {
-        return Err(unexpected(&outcome));
-    };
+fn tell(mut output: Output, wanted: PolicyAsk) -> Ended {
+    let policy = ask(&mut output, wanted)?;
     if output.format() == Format::Json {
         output.object(&policy)?;
     } else {
         output.data(shown(&policy).as_bytes())?;
+        note(&mut output, &policy.findings);
+    }
+    Ok(0)
+}
+
+/// A policy, from the host.
+fn ask(output: &mut Output, wanted: PolicyAsk) -> Result<PolicyShown, Complaint> {
+    let client = host::reach(output, OtherBuild::Bear)?;
+    let outcome = client.ask(output, &Request::Policy(wanted))?;
+    let Outcome::Policy(policy) = outcome else {
+        return Err(unexpected(&outcome));
+    };
+    Ok(policy)
+}
+
+fn note(output: &mut Output, findings: &[Finding]) {
+    for finding in findings {
+        let word = match finding.weight {
+            Weight::Error => "error",
+            Weight::Warning => "warning",
+        };
+        let from = match finding.from.as_str() {
+            "" => String::new(),
+            from => format!(" ({from})"),
+        };
+        let entry = visible(&finding.entry);
+        output.note(&format!(
+            "{word}: `{entry}`{from} {}",
+            visible(&finding.text)
+        ));
+    }
+}
+
+fn reload(args: &Reload) -> Ended {
+    let mut output = args.print.output();
+    let client = host::reach(&mut output, OtherBuild::Bear)?;
+    let outcome = client.ask(&mut output, &Request::Policy(PolicyAsk::Reload))?;
+    let Outcome::Reloaded { findings } = &outcome else {
+        return Err(unexpected(&outcome));
+    };
+    if output.format() == Format::Json {
+        output.object(&outcome)?;
+    } else {
+        output.note("the settings were read again and hold");
+        note(&mut output, findings);
     }
     Ok(0)
 }
@@ -142,6 +198,9 @@ fn shown(policy: &PolicyShown) -> String {
         NetPreset::Open => "open: any public host on ports 80 and 443\n".to_owned(),
         NetPreset::Locked => "locked: only what is listed\n".to_owned(),
     };
+    if let Some(set) = &policy.net_set {
+        text.extend(["set: ", set.as_str(), "\n"]);
+    }
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut row = |verdict: &str, entry: &str, from: &str| {
         rows.push(vec![
@@ -160,51 +219,19 @@ fn shown(policy: &PolicyShown) -> String {
         row("allow", host, "preset");
     }
     text.push_str(&table::columns(&rows));
+    text.extend(["logins made inside: ", policy.logins.word(), "\n"]);
+    if !policy.github.repositories.is_empty() {
+        let line = github::shown(&policy.github, policy.name.as_str());
+        text.extend(["github: ", &line, "\n"]);
+    }
     text
 }
 
-fn try_out(check: Check) -> Ended {
-    let mut output = check.print.output();
-    let client = host::reach(&mut output, OtherBuild::Bear)?;
-    let (target, port) = check.target;
-    let ask = PolicyAsk::Check {
-        name: check.name,
-        host: target.clone(),
-        port,
-    };
-    let outcome = client.ask(&mut output, &Request::Policy(ask))?;
-    let Outcome::Checked(checked) = outcome else {
-        return Err(unexpected(&outcome));
-    };
-    if output.format() == Format::Json {
-        output.object(&checked)?;
-    } else {
-        output.data(format!("{}\n", verdict(&checked, &target, port)).as_bytes())?;
-    }
-    Ok(match checked.verdict {
-        Verdict::Allowed { .. } => 0,
-        Verdict::Refused { .. } => REFUSED,
-    })
-}
-
-fn verdict(checked: &Checked, host: &str, port: u16) -> String {
-    let host = visible(host);
-    match &checked.verdict {
-        Verdict::Allowed { rule } => {
-            let way = if checked.intercepted {
-                ", opened up for its credential"
-            } else {
-                ""
-            };
-            format!("{host}:{port} would go through: {rule}{way}")
-        }
-        Verdict::Refused { reason, rule } => {
-            let rule = rule
-                .as_ref()
-                .map(|rule| format!(", {rule}"))
-                .unwrap_or_default();
-            format!("{host}:{port} would be refused: {}{rule}", reason.slug())
-        }
+fn preset_word(preset: NetPreset) -> &'static str {
+    match preset {
+        NetPreset::Balanced => "balanced",
+        NetPreset::Open => "open",
+        NetPreset::Locked => "locked",
     }
 }
 
@@ -214,53 +241,5 @@ fn preset(text: &str) -> Result<NetPreset, String> {
         "open" => Ok(NetPreset::Open),
         "locked" => Ok(NetPreset::Locked),
         _ => Err("presets are `balanced`, `open` and `locked`".to_owned()),
-    }
-}
-
-/// Host and port of a URL or of `host:port`; 443 where nothing else is said.
-fn target(text: &str) -> Result<(String, u16), String> {
-    let (rest, usual) = match text.split_once("://") {
-        Some(("https" | "wss", rest)) => (rest, 443),
-        Some(("http" | "ws", rest)) => (rest, 80),
-        Some((scheme, _)) => return Err(format!("`{scheme}` is no scheme that can be checked")),
-        None => (text, 443),
-    };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.contains('@') {
-        return Err("a name with a user is not checked; leave it out".to_owned());
-    }
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
-            let port = port.parse().map_err(|_| format!("`{port}` is no port"))?;
-            (host, port)
-        }
-        _ => (authority, usual),
-    };
-    if host.is_empty() {
-        return Err("name a host".to_owned());
-    }
-    Ok((host.to_owned(), port))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_says_host_and_port() {
-        let cases = [
-            ("https://example.org/a?b#c", ("example.org", 443)),
-            ("http://example.org", ("example.org", 80)),
-            ("example.org", ("example.org", 443)),
-            ("git.example.org:2222", ("git.example.org", 2222)),
-            ("https://[2001:db8::1]:8443/", ("[2001:db8::1]", 8443)),
-            ("2001:db8::1", ("2001:db8::1", 443)),
-        ];
-        for (text, (host, port)) in cases {
-            assert_eq!(target(text), Ok((host.to_owned(), port)), "{text}");
-        }
-        for bad in ["ftp://x", "https://", "a@b", "x:99999", ":80"] {
-            assert!(target(bad).is_err(), "{bad}");
-        }
     }
 }

@@ -114,7 +114,7 @@ fn make(
         limits: machine.limits,
         allow: Vec::new(),
         start: true,
-        settings: machine.settings,
+        settings: machine.settings.clone(),
         setup: None,
         marks: Marks::default(),
     };

@@ -146,7 +146,7 @@ fn stop_boxes(output: &mut Output) -> Result<(), Complaint> {
 fn credentials(output: &mut Output) -> Result<Vec<String>, Complaint> {
     let client = host::reach(output, OtherBuild::Bear)?;
     let outcome = client.ask(output, &Request::CredentialList)?;
-    let Outcome::Credentials { credentials } = outcome else {
+    let Outcome::Credentials { credentials, .. } = outcome else {
         return Err(unexpected(&outcome));
     };
     let held = credentials.into_iter().filter(|known| !known.lost);

@@ -1,11 +1,13 @@
 //! `box set`: changes a box that is there.
 
-use super::{Ended, Print, amount};
+use super::{Ended, Print, amount, github};
 use crate::client::unexpected;
 use crate::complaint::Complaint;
 use crate::host::{self, OtherBuild};
 use crate::output::Format;
-use box_api::control::{Accounts, Change, Outcome, Request};
+use box_api::control::{Accounts, AccountsError, Change, OnSignal, Outcome, Request};
+use box_api::egress::Logins;
+use box_api::network::NetSetName;
 use box_api::{BoxName, BoxTitle};
 
 /// Change a box: limits, deadline, title
@@ -13,15 +15,18 @@ use box_api::{BoxName, BoxTitle};
 #[command(after_help = "Examples:\n  \
     box set demo memory=4G cpu=2\n  \
     box set demo deadline=4h freeze-after=30m\n  \
+    box set demo github=me/app \"github-refs=fix/*\"\n  \
     box set demo pids=512 disk=20G open-files=4096 tmp=1G\n  \
-    box set demo deadline=off freeze-after=30m \"title=the other one\"\n\n\
+    box set demo deadline=off freeze-after=30m \"title=the other one\"\n  \
+    box set demo logins=plain\n\n\
     All of it is checked before any of it is done. What a running box cannot take holds from its\n\
     next start on, and is named.")]
 pub(super) struct Args {
     #[arg(value_name = "NAME", value_parser = BoxName::parse)]
     name: BoxName,
     /// `cpu`, `memory`, `pids`, `disk`, `open-files`, `tmp`, `deadline`, `freeze-after`, `nested`,
-    /// `credential` or `title`
+    /// `credential`, `logins`, `github`, `github-refs`, `github-force`, `github-tags`,
+    /// `github-writes`, `net-set` or `title`
     #[arg(value_name = "SETTING=VALUE", required = true, value_parser = change)]
     changes: Vec<Change>,
     #[command(flatten)]
@@ -75,6 +80,46 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "credential",
         read: |text| accounts(text).map(Change::Accounts),
+    },
+    Setting {
+        name: "logins",
+        read: |text| Logins::parse(text).map(Change::Logins),
+    },
+    Setting {
+        name: "net-budget",
+        read: |text| or_off(text, amount::size).map(Change::NetBudgetBytes),
+    },
+    Setting {
+        name: "net-connections",
+        read: |text| or_default(text).map(Change::NetConnections),
+    },
+    Setting {
+        name: "on-signal",
+        read: |text| on_signal(text).map(Change::OnSignal),
+    },
+    Setting {
+        name: "github",
+        read: github::read_repositories,
+    },
+    Setting {
+        name: "github-refs",
+        read: github::read_refs,
+    },
+    Setting {
+        name: "github-force",
+        read: github::read_force,
+    },
+    Setting {
+        name: "github-tags",
+        read: github::read_tags,
+    },
+    Setting {
+        name: "github-writes",
+        read: github::read_writes,
+    },
+    Setting {
+        name: "net-set",
+        read: |text| net_set(text).map(Change::NetSet),
     },
     Setting {
         name: "title",
@@ -147,6 +192,33 @@ fn or_off(text: &str, read: fn(&str) -> Result<u64, String>) -> Result<Option<u6
         .map_err(|should| format!("{should}, or `off`"))
 }
 
+/// A count from one on, or what every box has.
+fn or_default(text: &str) -> Result<Option<u32>, String> {
+    let should = |_| "a whole number from 1 on, or `default`".to_owned();
+    match text {
+        "default" => Ok(None),
+        "0" => Err(should(String::new())),
+        _ => amount::count(text).map(Some).map_err(should),
+    }
+}
+
+fn on_signal(text: &str) -> Result<OnSignal, String> {
+    match text {
+        "note" => Ok(OnSignal::Note),
+        "freeze" => Ok(OnSignal::Freeze),
+        _ => Err("`note` or `freeze`".to_owned()),
+    }
+}
+
+fn net_set(text: &str) -> Result<Option<NetSetName>, String> {
+    if text == "off" {
+        return Ok(None);
+    }
+    NetSetName::parse(text)
+        .map(Some)
+        .map_err(|should| format!("{should}, or `off`"))
+}
+
 fn on_or_off(text: &str) -> Result<bool, String> {
     match text {
         "on" => Ok(true),
@@ -156,11 +228,8 @@ fn on_or_off(text: &str) -> Result<bool, String> {
 }
 
 fn accounts(text: &str) -> Result<Accounts, String> {
-    match text {
-        "default" => Ok(Accounts::Defaults),
-        "none" => Ok(Accounts::None),
-        _ => Err("`default` (yours) or `none`".to_owned()),
-    }
+    text.parse()
+        .map_err(|error: AccountsError| error.to_string())
 }
 
 /// No text takes the title away.
@@ -191,6 +260,16 @@ mod tests {
             ("freeze-after", "30m"),
             ("nested", "on"),
             ("credential", "none"),
+            ("logins", "plain"),
+            ("github", "me/app"),
+            ("github-refs", "fix/*"),
+            ("github-force", "yes"),
+            ("github-tags", "no"),
+            ("github-writes", "all"),
+            ("net-budget", "10G"),
+            ("net-connections", "64"),
+            ("on-signal", "freeze"),
+            ("net-set", "ci"),
             ("title", "the other one"),
         ];
         assert_eq!(samples.len(), SETTINGS.len());
@@ -212,6 +291,16 @@ mod tests {
         );
     }
 
+    /// What is said once there is a box.
+    const AFTERWARDS: [&str; 6] = [
+        "credential",
+        "logins",
+        "net-budget",
+        "net-connections",
+        "on-signal",
+        "net-set",
+    ];
+
     #[test]
     fn an_option_of_a_new_box_has_the_name_of_its_setting() {
         let command = super::super::new::Args::augment_args(clap::Command::new("new"));
@@ -227,7 +316,7 @@ mod tests {
         // Whose account a box uses is said once there is a box.
         let of_machine = SETTINGS
             .iter()
-            .filter(|setting| setting.name != "credential");
+            .filter(|setting| !AFTERWARDS.contains(&setting.name));
         for setting in of_machine {
             let name = setting.name.to_owned();
             assert!(options.contains(&name), "box new has no `--{name}`");

@@ -96,6 +96,10 @@ fn shown(boxes: &[BoxUsage]) -> String {
         "OF",
         "PROCESSES",
         "OF",
+        "SENT/s",
+        "RECEIVED/s",
+        "SENT",
+        "RECEIVED",
     ];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(boxes.iter().map(|one| {
@@ -116,6 +120,10 @@ fn shown(boxes: &[BoxUsage]) -> String {
             table::binary_bytes(limits.memory_bytes),
             used(|used| used.processes.to_string()),
             limits.pids.to_string(),
+            used(|used| table::bytes(used.net.sent_per_second)),
+            used(|used| table::bytes(used.net.received_per_second)),
+            used(|used| table::bytes(used.net.sent_bytes)),
+            used(|used| table::bytes(used.net.received_bytes)),
         ]
     }));
     table::columns(&rows)
@@ -124,7 +132,7 @@ fn shown(boxes: &[BoxUsage]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use box_api::control::{BoxState, Limits, Used};
+    use box_api::control::{BoxState, Limits, Traffic, Used};
     use box_api::{BoxId, BoxName};
 
     #[test]
@@ -142,6 +150,13 @@ mod tests {
             memory_bytes: 20_000_000,
             processes: 7,
             frozen: false,
+            net: Traffic {
+                sent_bytes: 1_500_000,
+                received_bytes: 20_000_000,
+                sent_per_second: 200,
+                received_per_second: 3000,
+                open: 2,
+            },
         };
         let still = Used {
             frozen: true,

@@ -81,6 +81,10 @@ fn top_is_one_table_where_no_terminal_is() {
         json!({
             "cpu_us": 1, "cpu_milli": milli, "memory_bytes": 20_000_000, "processes": 7,
             "frozen": frozen,
+            "net": {
+                "sent_bytes": 1_500_000, "received_bytes": 20_000_000, "sent_per_second": 200,
+                "received_per_second": 3000, "open": 1,
+            },
         })
     };
     let one = |name: &str, state: &str, used: Value| {

@@ -21,7 +21,11 @@ pub(crate) fn info(name: &str, state: &str) -> Value {
             "disk_bytes": 21_474_836_480u64, "open_files": 65536,
         },
         "limits_held_by": "cgroup v1", "created_at_ms": minutes_ago(5), "threads": [],
-        "workspace": null, "pid": null, "problem": null, "frozen": false, "events": [],
+        "workspace": null, "pid": null, "problem": null, "frozen": false, "events": [], "accounts": [],
+        "traffic": {
+            "sent_bytes": 0, "received_bytes": 0, "sent_per_second": 0, "received_per_second": 0,
+            "open": 0,
+        },
         "settings": {"deadline_ms": null, "freeze_after_ms": null, "nested": false},
         "origin": null, "trashed_at_ms": null,
     })
@@ -226,9 +230,9 @@ fn images_credentials_and_agents_are_tables() {
     insta::assert_snapshot!(host.run(&["credential", "list"]).whole(), @r"
     exit 0
     --- out
-    NAME     FOR     AGE  STATE
-    default  claude  1m   ready
-    work     claude  2m   lost, add it again
+    NAME     FOR     SOURCE  AGE  EXPIRES  KEPT         BOXES  STATE
+    default  claude  typed   1m   -        memory only  -      ready
+    work     claude  typed   2m   -        memory only  -      lost, add it again
     ");
     let agents = json!([
         {"agent": "claude", "title": "Claude Code", "state": "installed 2.1.318"},
@@ -404,22 +408,34 @@ fn help_lists_every_verb() {
       -h, --help         Print help
 
     The machine:
-          --image <IMAGE>        What it starts from: `default`, `debian:<suite>`, `oci:<name>`,
-                                 `built:<name>` or `file:<archive>`
-          --profile <PROFILE>    How hard it is: `locked` (a user, read-only root) or `root` (root
-                                 inside, writable root)
-          --net <NET>            Where it may go: `balanced` (registries, forges, agents' hosts), `open`
-                                 or `locked`
-          --cpus <CPUS>          CPUs, such as 2 or 0.5
-          --memory <MEMORY>      Memory, such as 4G
-          --disk <DISK>          Disk for workspace, home and changes to the root, such as 20G
-          --pids <PIDS>          Processes and threads at once
-          --open-files <COUNT>   Open files of one process
-          --tmp <TMP>            What `/tmp`, `/run` and `/dev/shm` hold together, such as 512M
-          --deadline <TIME>      Stop it when it has run this long, such as 4h
-          --freeze-after <TIME>  Freeze it when nothing of it was wanted this long, such as 30m; it
-                                 thaws when touched
-          --nested               Let it make namespaces of its own, for containers inside
+          --image <IMAGE>          What it starts from: `default`, `debian:<suite>`, `oci:<name>`,
+                                   `built:<name>` or `file:<archive>`
+          --profile <PROFILE>      How hard it is: `locked` (a user, read-only root) or `root` (root
+                                   inside, writable root)
+          --net <NET>              Where it may go: `balanced` (registries, forges, agents' hosts),
+                                   `open` or `locked`
+          --cpus <CPUS>            CPUs, such as 2 or 0.5
+          --memory <MEMORY>        Memory, such as 4G
+          --disk <DISK>            Disk for workspace, home and changes to the root, such as 20G
+          --pids <PIDS>            Processes and threads at once
+          --open-files <COUNT>     Open files of one process
+          --tmp <TMP>              What `/tmp`, `/run` and `/dev/shm` hold together, such as 512M
+          --deadline <TIME>        Stop it when it has run this long, such as 4h
+          --freeze-after <TIME>    Freeze it when nothing of it was wanted this long, such as 30m; it
+                                   thaws when touched
+          --nested                 Let it make namespaces of its own, for containers inside
+          --credential <ACCOUNTS>  Accounts it uses: `claude:work`, several with commas, `none`; else
+                                   your default of each kind
+
+    GitHub:
+          --github <REPOS>         Repositories it may write to, such as `owner/repo,owner/other`;
+                                   others it can only read
+          --github-refs <REFS>     Refs it may write there, such as `fix/*`; by itself `box/<its
+                                   name>/*`
+          --github-force <YES|NO>  Let it delete its refs and take commits from them: `yes` or `no`
+          --github-tags <YES|NO>   Let it make tags: `yes` or `no`
+          --github-writes <KINDS>  Let it change `all` of those repositories, releases and settings too,
+                                   or what is `listed`
 
     Examples:
       box run demo

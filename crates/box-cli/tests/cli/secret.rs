@@ -95,3 +95,51 @@ fn what_the_host_refuses_does_not_show_the_credential() {
     hint: `claude setup-token` prints one
     ");
 }
+
+#[test]
+fn a_secret_comes_from_a_variable_or_a_file_and_a_command_goes_as_it_is() {
+    let host = FakeHost::new();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
+    std::fs::write(&path, format!("{SECRET}\n")).unwrap();
+    let add = |source: Value, secret: &str| {
+        json!({
+            "verb": "credential_add", "kind": "claude", "name": "default", "secret": secret,
+            "source": source,
+        })
+    };
+    host.done(
+        add(json!({"from": "env", "name": "MY_TOKEN"}), SECRET),
+        json!({"result": "nothing"}),
+    );
+    let mut program = host.program(&["credential", "add", "claude", "--env", "MY_TOKEN"]);
+    program.command.env("MY_TOKEN", SECRET);
+    program.run().assert_code(0);
+
+    let file = path.display().to_string();
+    host.done(
+        add(json!({"from": "file", "path": file}), SECRET),
+        json!({"result": "nothing"}),
+    );
+    let said = host.run(&["credential", "add", "claude", "--file", &file]);
+    said.assert_code(0);
+    assert!(said.err.contains("others may read"), "{said:?}");
+
+    let source = json!({"from": "command", "command": "gh auth token", "every_ms": 3_000_000});
+    host.done(add(source, ""), json!({"result": "nothing"}));
+    let arguments = [
+        "credential",
+        "add",
+        "claude",
+        "--command",
+        "gh auth token",
+        "--every",
+        "50m",
+    ];
+    host.run(&arguments).assert_code(0);
+
+    let both = host.run(&["credential", "add", "claude", "--env", "A", "--file", "b"]);
+    both.assert_code(2);
+    let none = host.run(&["credential", "add", "claude", "--env", "NOT_THERE"]);
+    none.assert_code(2);
+}

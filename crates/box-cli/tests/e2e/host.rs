@@ -41,6 +41,8 @@ pub(crate) enum Start {
     Seeded,
     /// Nothing.
     Bare,
+    /// The image of clients of this name.
+    Clients(&'static str),
 }
 
 impl TestHost {
@@ -53,6 +55,7 @@ impl TestHost {
         let seed = match start {
             Start::Seeded => seed::ready(),
             Start::Bare => fs::canonicalize(env!("CARGO_TARGET_TMPDIR")).unwrap(),
+            Start::Clients(name) => seed::of_clients(name).join("seed"),
         };
         let rig = Rig::start().unwrap();
         let short = tempfile::Builder::new()
@@ -63,8 +66,10 @@ impl TestHost {
             .prefix("data-")
             .tempdir_in(seed.parent().unwrap())
             .unwrap();
-        if start == Start::Seeded {
-            seed::copy(&seed, data.path());
+        match start {
+            Start::Seeded => seed::copy(&seed, data.path()),
+            Start::Clients(_) => seed::copy_images(&seed, data.path()),
+            Start::Bare => {}
         }
         configure(short.path(), &rig);
         fs::create_dir(short.path().join("home")).unwrap();
@@ -160,6 +165,15 @@ impl TestHost {
         program
     }
 
+    /// Replaces the settings: those that lead to this internet, some of `[egress]`, and more.
+    pub(crate) fn settings(&self, egress: &str, more: &str) {
+        configure(self.short.path(), &self.rig);
+        let path = self.short.path().join("config.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        let text = text.replacen("[egress]\n", &format!("[egress]\n{egress}\n"), 1);
+        fs::write(&path, format!("{text}{more}")).unwrap();
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Said {
         self.program(arguments).run()
     }
@@ -240,7 +254,7 @@ fn configure(folder: &Path, rig: &Rig) {
     let ca = folder.join("ca.pem");
     fs::write(&ca, rig.ca_pem()).unwrap();
     let config = format!(
-        "[egress]\nresolvers = [\"{}\"]\nextra_roots = \"{}\"\n",
+        "[egress]\nresolvers = [\"{}\"]\nextra_roots = \"{}\"\n[credentials]\nseal = \"memory\"\n",
         rig.resolver_addr(),
         ca.display()
     );

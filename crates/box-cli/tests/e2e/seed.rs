@@ -61,9 +61,30 @@ fn make(seed: &Path) {
     }
 }
 
+/// Where an image of clients and what was found with it is, made by `cargo xtask test clients`.
+pub(crate) fn of_clients(name: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
+    let folder = target.canonicalize().unwrap().join("clients").join(name);
+    assert!(
+        folder.join("seed/images").exists(),
+        "no clients in `{}`: `cargo xtask test clients` and `clients-heavy` put them there",
+        folder.display()
+    );
+    folder
+}
+
 /// Puts the seed's image and packs into a new data folder on the same file system.
 pub(crate) fn copy(seed: &Path, data: &Path) {
-    for name in SHARED {
+    copy_of(&SHARED, seed, data);
+}
+
+/// As [`copy`], without packs.
+pub(crate) fn copy_images(seed: &Path, data: &Path) {
+    copy_of(&["images"], seed, data);
+}
+
+fn copy_of(names: &[&str], seed: &Path, data: &Path) {
+    for name in names {
         let mut copy = Command::new("cp");
         copy.arg("-al").arg(seed.join(name)).arg(data);
         assert!(copy.status().unwrap().success(), "could not copy `{name}`");

@@ -1,9 +1,9 @@
-//! SQL of the tables `credentials` and `placeholders`. A secret is never part of either.
+//! SQL of the tables `credentials` and `placeholders`. A secret is part of neither, unless sealed.
 
 use super::{CREDENTIALS_MAX, DEFAULT_NAME};
-use box_api::control::CredentialInfo;
-use box_api::{BoxId, Owner};
-use rusqlite::{Connection, OptionalExtension as _, Row, types::Type};
+use box_api::control::{CredentialForm, CredentialInfo, CredentialSource, SealMethod};
+use box_api::{BoxId, BoxName, Owner};
+use rusqlite::{Connection, OptionalExtension as _, Row, params, types::Type};
 
 /// A credential without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,23 @@ pub struct CredentialRow {
     /// How long the secret is.
     pub chars: u32,
     pub added_at_ms: i64,
+    pub source: CredentialSource,
+    pub form: CredentialForm,
+    /// When its secret came.
+    pub fetched_at_ms: i64,
+    pub expires_at_ms: Option<i64>,
+    /// Why its command last failed.
+    pub problem: Option<String>,
+    /// What holds the key its secret is sealed with.
+    pub sealed: SealMethod,
+}
+
+/// A secret as it lies in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sealed {
+    /// The row of `seals` whose key opens it.
+    pub seal: String,
+    pub bytes: Vec<u8>,
 }
 
 impl CredentialRow {
@@ -31,6 +48,12 @@ impl CredentialRow {
             name: self.name.clone(),
             added_at_ms: self.added_at_ms,
             lost: false,
+            source: self.source.clone(),
+            expires_at_ms: self.expires_at_ms,
+            sealed: self.sealed,
+            hosts: super::hosts_of(self),
+            boxes: Vec::new(),
+            problem: self.problem.clone(),
         }
     }
 }
@@ -50,40 +73,73 @@ pub enum Put {
     TooMany,
 }
 
-const COLUMNS: &str = "c.owner, c.kind, c.name, c.prefix, c.chars, c.added_at_ms";
+const COLUMNS: &str = "c.owner, c.kind, c.name, c.prefix, c.chars, c.added_at_ms, c.source, \
+     c.form, c.fetched_at_ms, c.expires_at_ms, c.problem, \
+     (SELECT method FROM seals WHERE id = c.seal)";
+/// How many columns those are.
+const COLUMNS_COUNT: usize = 12;
 
 /// Adds or replaces a row.
 ///
 /// # Errors
 /// What the database said.
-pub fn put(connection: &Connection, row: &CredentialRow) -> rusqlite::Result<Put> {
-    let owner = row.owner.to_string();
-    let before: Option<String> = connection
-        .prepare_cached("SELECT prefix FROM credentials WHERE (owner, kind, name) = (?1, ?2, ?3)")?
-        .query_row((&owner, &row.kind, &row.name), |found| found.get(0))
-        .optional()?;
+pub fn put(
+    connection: &Connection,
+    row: &CredentialRow,
+    sealed: Option<&Sealed>,
+) -> rusqlite::Result<Put> {
+    let before = find(connection, &row.owner, &row.kind, &row.name)?;
     if before.is_none() && of_owner(connection, &row.owner)?.len() >= CREDENTIALS_MAX {
         return Ok(Put::TooMany);
     }
     connection
         .prepare_cached(
-            "INSERT INTO credentials (owner, kind, name, prefix, chars, added_at_ms) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (owner, kind, name) DO UPDATE SET \
-             prefix = excluded.prefix, chars = excluded.chars, added_at_ms = excluded.added_at_ms",
+            "INSERT INTO credentials (owner, kind, name, prefix, chars, added_at_ms, source, form, \
+             fetched_at_ms, expires_at_ms, problem, sealed, seal) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+             ON CONFLICT (owner, kind, name) DO UPDATE SET prefix = excluded.prefix, \
+             chars = excluded.chars, added_at_ms = excluded.added_at_ms, \
+             source = excluded.source, form = excluded.form, \
+             fetched_at_ms = excluded.fetched_at_ms, expires_at_ms = excluded.expires_at_ms, \
+             problem = excluded.problem, sealed = excluded.sealed, seal = excluded.seal",
         )?
-        .execute((
-            &owner,
-            &row.kind,
-            &row.name,
-            &row.prefix,
+        .execute(params![
+            row.owner.to_string(),
+            row.kind,
+            row.name,
+            row.prefix,
             row.chars,
             row.added_at_ms,
-        ))?;
+            json(&row.source),
+            json(&row.form),
+            row.fetched_at_ms,
+            row.expires_at_ms,
+            row.problem,
+            sealed.map(|sealed| &sealed.bytes),
+            sealed.map(|sealed| &sealed.seal),
+        ])?;
     let stale_placeholders = match before {
-        Some(prefix) if prefix != row.prefix => take_placeholders(connection, row)?,
+        Some(before) if !super::looks_alike(&before, row) => take_placeholders(connection, row)?,
         Some(_) | None => Vec::new(),
     };
     Ok(Put::Done { stale_placeholders })
+}
+
+/// Notes why a credential's command failed, or that it did not.
+///
+/// # Errors
+/// What the database said.
+pub fn note_problem(
+    connection: &Connection,
+    row: &CredentialRow,
+    problem: Option<&str>,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE credentials SET problem = ?4 WHERE (owner, kind, name) = (?1, ?2, ?3)",
+        )?
+        .execute(params![row.owner.to_string(), row.kind, row.name, problem])
+        .map(drop)
 }
 
 /// Deletes a row; the answer is its placeholders, deleted as well, or nothing if it was not there.
@@ -96,19 +152,31 @@ pub fn remove(
     kind: &str,
     name: &str,
 ) -> rusqlite::Result<Option<Vec<(BoxId, String)>>> {
-    let row = connection
-        .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM credentials c WHERE (owner, kind, name) = (?1, ?2, ?3)"
-        ))?
-        .query_row((owner.to_string(), kind, name), read)
-        .optional()?;
-    let Some(row) = row else { return Ok(None) };
+    let Some(row) = find(connection, owner, kind, name)? else {
+        return Ok(None);
+    };
     let stale = take_placeholders(connection, &row)?;
     connection.execute(
         "DELETE FROM credentials WHERE (owner, kind, name) = (?1, ?2, ?3)",
         (owner.to_string(), kind, name),
     )?;
     Ok(Some(stale))
+}
+
+/// # Errors
+/// What the database said.
+pub fn find(
+    connection: &Connection,
+    owner: &Owner,
+    kind: &str,
+    name: &str,
+) -> rusqlite::Result<Option<CredentialRow>> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM credentials c WHERE (owner, kind, name) = (?1, ?2, ?3)"
+        ))?
+        .query_row((owner.to_string(), kind, name), read)
+        .optional()
 }
 
 /// # Errors
@@ -122,30 +190,22 @@ pub fn of_owner(connection: &Connection, owner: &Owner) -> rusqlite::Result<Vec<
         .collect()
 }
 
-/// The account of each kind that boxes of this owner use.
+/// Every credential there is, with its sealed secret.
 ///
 /// # Errors
 /// What the database said.
-pub fn defaults_of(connection: &Connection, owner: &Owner) -> rusqlite::Result<Vec<CredentialRow>> {
-    let mut all = of_owner(connection, owner)?;
-    // The one called `default` comes first, so that it is the one of its kind that stays.
-    all.sort_by_key(|row| (row.kind.clone(), row.name != DEFAULT_NAME, row.name.clone()));
-    all.dedup_by(|later, first| later.kind == first.kind);
-    Ok(all)
-}
-
-/// The account of one kind that boxes of this owner use.
-///
-/// # Errors
-/// What the database said.
-pub fn default_of(
-    connection: &Connection,
-    owner: &Owner,
-    kind: &str,
-) -> rusqlite::Result<Option<CredentialRow>> {
-    Ok(defaults_of(connection, owner)?
-        .into_iter()
-        .find(|row| row.kind == kind))
+pub fn every(connection: &Connection) -> rusqlite::Result<Vec<(CredentialRow, Option<Sealed>)>> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS}, c.seal, c.sealed FROM credentials c ORDER BY owner, kind, name"
+        ))?
+        .query_map([], |row| {
+            let seal: Option<String> = row.get(COLUMNS_COUNT)?;
+            let bytes: Option<Vec<u8>> = row.get(COLUMNS_COUNT + 1)?;
+            let sealed = seal.zip(bytes).map(|(seal, bytes)| Sealed { seal, bytes });
+            Ok((read(row)?, sealed))
+        })?
+        .collect()
 }
 
 /// How box-egress knows every credential there is.
@@ -153,10 +213,14 @@ pub fn default_of(
 /// # Errors
 /// What the database said.
 pub fn every_id(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    connection
-        .prepare_cached(&format!("SELECT {COLUMNS} FROM credentials c"))?
-        .query_map([], |row| Ok(read(row)?.id()))?
-        .collect()
+    let all = every(connection)?;
+    Ok(all.into_iter().map(|(row, _)| row.id()).collect())
+}
+
+/// The one called `default` of some of one kind, else the first.
+pub fn default_among(rows: &[CredentialRow]) -> Option<&CredentialRow> {
+    let named = rows.iter().find(|row| row.name == DEFAULT_NAME);
+    named.or(rows.first())
 }
 
 /// A box's placeholders and what they stand for.
@@ -173,7 +237,29 @@ pub fn placeholders_of(
              JOIN credentials c ON (c.owner, c.kind, c.name) = (b.owner, p.kind, p.name) \
              WHERE p.box_id = ?1 ORDER BY p.kind, p.name"
         ))?
-        .query_map([id.as_str()], |row| Ok((read(row)?, row.get(6)?)))?
+        .query_map([id.as_str()], |row| {
+            Ok((read(row)?, row.get(COLUMNS_COUNT)?))
+        })?
+        .collect()
+}
+
+/// Boxes of this owner that have a placeholder: of which kind and name.
+///
+/// # Errors
+/// What the database said.
+pub fn users(
+    connection: &Connection,
+    owner: &Owner,
+) -> rusqlite::Result<Vec<(BoxId, BoxName, String, String)>> {
+    connection
+        .prepare_cached(
+            "SELECT b.id, b.name, p.kind, p.name FROM placeholders p \
+             JOIN boxes b ON b.id = p.box_id WHERE b.owner = ?1 AND b.state <> 'removing' \
+             ORDER BY b.name",
+        )?
+        .query_map([owner.to_string()], |row| {
+            Ok((parsed(row, 0)?, parsed(row, 1)?, row.get(2)?, row.get(3)?))
+        })?
         .collect()
 }
 
@@ -201,18 +287,29 @@ pub fn put_placeholder(
         .query_row((id.as_str(), &row.kind, &row.name), |found| found.get(0))
 }
 
-/// Deletes the placeholders of a credential in every box of its owner, and says which they were.
-/// Removes every placeholder of a box; answers them.
+/// Removes the placeholders of a box for other credentials than `kept`; answers them.
 ///
 /// # Errors
 /// What the database said.
-pub fn take_from_box(connection: &Connection, id: &BoxId) -> rusqlite::Result<Vec<String>> {
-    connection
-        .prepare_cached("DELETE FROM placeholders WHERE box_id = ?1 RETURNING placeholder")?
-        .query_map([id.as_str()], |row| row.get(0))?
-        .collect()
+pub fn take_others(
+    connection: &Connection,
+    id: &BoxId,
+    kept: &[CredentialRow],
+) -> rusqlite::Result<Vec<String>> {
+    let mut taken = Vec::new();
+    for (row, placeholder) in placeholders_of(connection, id)? {
+        if kept.iter().any(|kept| kept.id() == row.id()) {
+            continue;
+        }
+        connection
+            .prepare_cached("DELETE FROM placeholders WHERE box_id = ?1 AND placeholder = ?2")?
+            .execute((id.as_str(), &placeholder))?;
+        taken.push(placeholder);
+    }
+    Ok(taken)
 }
 
+/// Deletes the placeholders of a credential in every box of its owner, and says which they were.
 fn take_placeholders(
     connection: &Connection,
     row: &CredentialRow,
@@ -229,6 +326,7 @@ fn take_placeholders(
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<CredentialRow> {
+    let sealed: Option<String> = row.get(11)?;
     Ok(CredentialRow {
         owner: parsed(row, 0)?,
         kind: row.get(1)?,
@@ -236,6 +334,25 @@ fn read(row: &Row<'_>) -> rusqlite::Result<CredentialRow> {
         prefix: row.get(3)?,
         chars: row.get(4)?,
         added_at_ms: row.get(5)?,
+        source: from_json(row, 6)?,
+        form: from_json(row, 7)?,
+        fetched_at_ms: row.get(8)?,
+        expires_at_ms: row.get(9)?,
+        problem: row.get(10)?,
+        sealed: sealed
+            .and_then(|word| super::method_of(&word))
+            .unwrap_or_default(),
+    })
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
     })
 }
 

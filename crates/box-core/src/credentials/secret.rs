@@ -1,7 +1,6 @@
 //! A secret on its way from a person to box-egress.
 
-use crate::agents::AgentProfile;
-use crate::agents::profile::CredentialShape;
+use super::kinds::{Kind, Shape};
 use zeroize::Zeroizing;
 
 /// Longer than any token known; box-egress takes 64 KiB.
@@ -58,15 +57,9 @@ impl Secret {
         Ok(Self(bytes))
     }
 
-    /// Which form of an agent's credential it has.
-    pub(super) fn shape<'p>(
-        &self,
-        profile: &'p AgentProfile,
-    ) -> Result<&'p CredentialShape, SecretError> {
-        let shapes = profile
-            .credential
-            .iter()
-            .flat_map(|credential| &credential.shapes);
+    /// Which form of its kind it has.
+    pub(super) fn shape<'k>(&self, kind: &'k Kind) -> Result<&'k Shape, SecretError> {
+        let shapes = kind.shapes.iter();
         // The longest prefix that fits: one may be the beginning of another.
         let found = shapes
             .clone()

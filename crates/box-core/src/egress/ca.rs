@@ -1,6 +1,5 @@
 //! The deployment's own certificate authority: made once, its key readable by the host alone.
 
-use crate::egress::roots::Roots;
 use crate::paths::Paths;
 use crate::random::Random;
 use rcgen::{
@@ -99,37 +98,6 @@ fn parameters(mark: u32) -> CertificateParams {
     parameters
 }
 
-/// Writes what boxes trust: the system's roots, the extra ones and the CA. A bundle that says the
-/// same is left as it is; running boxes keep the one they were started with.
-///
-/// # Errors
-/// [`CaError`] names the file.
-pub(crate) fn write_bundle(
-    paths: &Paths,
-    roots: &Roots,
-    authority: &Authority,
-) -> Result<(), CaError> {
-    let text = [&roots.system_pem, &roots.extra_pem, &authority.cert_pem]
-        .map(String::as_str)
-        .concat();
-    let path = paths.bundle();
-    if fs::read_to_string(&path).is_ok_and(|found| found == text) {
-        return Ok(());
-    }
-    let born = paths.tmp().join("bundle.pem");
-    match fs::remove_file(&born) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(CaError::File {
-                path: born,
-                source: error,
-            });
-        }
-        Ok(()) | Err(_) => {}
-    }
-    write(&born, text.as_bytes(), 0o644)?;
-    fs::rename(&born, &path).map_err(|source| CaError::File { path, source })
-}
-
 fn write(path: &Path, text: &[u8], mode: u32) -> Result<(), CaError> {
     let written = OpenOptions::new()
         .write(true)
@@ -173,22 +141,5 @@ mod tests {
         assert_eq!(mode(&paths.ca_dir().join(KEY)), 0o600);
         assert_eq!(mode(&paths.ca_dir()), 0o700);
         assert!(KeyPair::from_pem(&first.key_pem).is_ok());
-    }
-
-    #[test]
-    fn the_bundle_holds_every_root() {
-        let folder = tempfile::tempdir().unwrap();
-        let paths = Paths::below(folder.path()).unwrap();
-        fs::create_dir_all(paths.tmp()).unwrap();
-        let authority = ensure(&paths, &SystemRandom).unwrap();
-        let roots = Roots {
-            system_pem: "SYSTEM\n".to_owned(),
-            extra_pem: "EXTRA\n".to_owned(),
-        };
-        write_bundle(&paths, &roots, &authority).unwrap();
-        write_bundle(&paths, &roots, &authority).unwrap();
-        let text = fs::read_to_string(paths.bundle()).unwrap();
-        assert!(text.starts_with("SYSTEM\nEXTRA\n-----BEGIN CERTIFICATE-----"));
-        assert!(!text.contains("PRIVATE"));
     }
 }

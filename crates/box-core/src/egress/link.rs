@@ -2,6 +2,7 @@
 
 use box_api::egress::packet::{self, FILE_BYTES_MAX, PACKET_BYTES_MAX, PacketError};
 use box_api::egress::{Answer, Call, Event, Message, PROTOCOL, Request, Welcome};
+use box_runtime::{BoxSockets, Transparent};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{
@@ -43,6 +44,13 @@ pub(super) enum LinkError {
     Confused,
 }
 
+/// The number in `this box-egress speaks protocol 1, not 2`, as every build says it.
+fn protocol_in(why: &str) -> Option<u32> {
+    let (_, rest) = why.split_once("speaks protocol ")?;
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
 /// A connection on which both sides have greeted.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -54,7 +62,8 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Connects and greets.
+    /// Connects and greets. One that speaks another protocol is greeted in its own, in which it
+    /// can be told to end: those words never change. [`Self::welcome`] says which it is.
     pub(super) async fn open(path: &Path, build: &str) -> Result<Self, LinkError> {
         let socket = connected(path).map_err(LinkError::Connect)?;
         let nobody = Welcome {
@@ -69,18 +78,19 @@ impl Link {
             aside: VecDeque::new(),
             welcome: nobody,
         };
-        let hello = Request::Hello {
+        let hello = |protocol| Request::Hello {
             build: build.to_owned(),
-            protocol: PROTOCOL,
+            protocol,
         };
-        let Answer::Welcome(welcome) = link.call(hello).await? else {
+        let mut answer = link.call(hello(PROTOCOL)).await?;
+        if let Answer::Refused { why } = &answer
+            && let Some(theirs) = protocol_in(why)
+        {
+            answer = link.call(hello(theirs)).await?;
+        }
+        let Answer::Welcome(welcome) = answer else {
             return Err(LinkError::Confused);
         };
-        if welcome.protocol != PROTOCOL {
-            return Err(LinkError::Protocol {
-                theirs: welcome.protocol,
-            });
-        }
         link.welcome = welcome;
         Ok(link)
     }
@@ -235,4 +245,19 @@ fn read_file(file: OwnedFd) -> io::Result<Vec<u8>> {
     let bytes_max = u64::try_from(FILE_BYTES_MAX).unwrap_or(u64::MAX);
     file.take(bytes_max + 1).read_to_end(&mut text)?;
     Ok(text)
+}
+
+/// The sockets of a box in the order the protocol wants them.
+pub(super) fn descriptors(sockets: &BoxSockets) -> Vec<BorrowedFd<'_>> {
+    let mut all = vec![
+        sockets.dns_udp.as_fd(),
+        sockets.dns_tcp.as_fd(),
+        sockets.proxy.as_fd(),
+    ];
+    match &sockets.transparent {
+        Transparent::AllPorts(every) => all.push(every.as_fd()),
+        Transparent::Two { http, https } => all.extend([http.as_fd(), https.as_fd()]),
+    }
+    all.push(sockets.pidfd.as_fd());
+    all
 }

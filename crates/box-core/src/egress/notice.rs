@@ -1,11 +1,15 @@
 //! What box-egress reports: into the rows, the log, and to whoever waits for the end of a box.
 
-use super::Surroundings;
 use super::wanted;
-use crate::network::{self, log::Entry};
+use super::{Surroundings, logins};
+use crate::network;
+use crate::network::live::Heard;
+use crate::network::log::{self, Entry};
 use crate::store::StoreError;
 use box_api::BoxId;
-use box_api::egress::{Event, HostName, Passed, Refusal};
+use box_api::egress::traffic::Entrance;
+use box_api::egress::{Event, Passed, Refusal};
+use box_api::network::NetProcess;
 use tokio::sync::mpsc;
 
 /// Takes one event.
@@ -28,28 +32,37 @@ pub(super) async fn take(
             at_ms,
         } => network::ask(around, box_id, (host, port), at_ms).await?,
         Event::Passed(passed) => {
-            wanted::keep_line(around, passed.box_id, entry_of(passed)).await?;
+            let process = around.live.close(&passed, around.clock.now_ms());
+            match passed.times {
+                // It only ended; what it was refused for was told.
+                0 => around.people.log_grew(),
+                _ => wanted::keep_line(around, passed.box_id, entry_of(passed, process)).await?,
+            }
         }
+        Event::Open(open) => {
+            if around.live.hear(open.clone(), around.clock.now_ms()) == Heard::First {
+                network::look_for_process(around, open);
+            }
+            around.people.log_grew();
+        }
+        Event::Signal(signal) => {
+            let line = Entry::of(signal.host.clone(), signal.kind.slug(), signal.at_ms);
+            wanted::keep_line(around, signal.box_id, line).await?;
+            around.live.raise(signal);
+        }
+        // Signals tell the same, and not too often.
         Event::ForeignPlaceholder {
             box_id,
             host,
             belongs_to,
-            at_ms,
-        } => {
-            tracing::warn!(id = %box_id, %host, %belongs_to, "a box sent a foreign placeholder");
-            let line = alarm(&host, "foreign_placeholder_used", at_ms);
-            wanted::keep_line(around, box_id, line).await?;
-        }
-        Event::SecretReflected {
-            box_id,
-            host,
-            at_ms,
-        } => {
+            ..
+        } => tracing::warn!(id = %box_id, %host, %belongs_to, "a box sent a foreign placeholder"),
+        Event::SecretReflected { box_id, host, .. } => {
             tracing::warn!(id = %box_id, %host, "a host sent a credential back");
-            let line = alarm(&host, "secret_reflected", at_ms);
-            wanted::keep_line(around, box_id, line).await?;
         }
+        Event::LoggedIn { box_id, login } => logins::keep(around, box_id, login).await?,
         Event::BoxGone { box_id } => {
+            around.live.forget(&box_id);
             if gone.try_send(box_id).is_err() {
                 tracing::warn!(id = %box_id, "nobody was told that a box ended");
             }
@@ -59,15 +72,20 @@ pub(super) async fn take(
     Ok(())
 }
 
-fn entry_of(passed: Passed) -> Entry {
+fn entry_of(passed: Passed, process: Option<NetProcess>) -> Entry {
+    let host = format!("{}:{}", passed.host, passed.port);
     Entry {
-        host: format!("{}:{}", passed.host, passed.port),
-        verdict: "allowed",
         rule: passed.rule,
-        at_ms: passed.ended_at_ms,
+        times: passed.times,
         sent_bytes: passed.sent_bytes,
         received_bytes: passed.received_bytes,
         credential: passed.credential,
+        process,
+        way: passed.entrance.map_or("", Entrance::word),
+        address: passed.address,
+        open_ms: passed.open_ms,
+        exchanges: passed.exchanges,
+        ..Entry::of(host, log::ALLOWED, passed.ended_at_ms)
     }
 }
 
@@ -76,26 +94,10 @@ fn line_of(refusal: Refusal) -> Entry {
         0 => refusal.host,
         port => format!("{}:{port}", refusal.host),
     };
-    let rule = refusal.rule.unwrap_or_default();
     Entry {
-        host,
-        verdict: refusal.reason.slug(),
-        rule,
-        at_ms: refusal.at_ms,
-        sent_bytes: 0,
-        received_bytes: 0,
-        credential: None,
-    }
-}
-
-fn alarm(host: &HostName, verdict: &'static str, at_ms: i64) -> Entry {
-    Entry {
-        host: host.to_string(),
-        verdict,
-        rule: String::new(),
-        at_ms,
-        sent_bytes: 0,
-        received_bytes: 0,
-        credential: None,
+        rule: refusal.rule.unwrap_or_default(),
+        times: refusal.times,
+        way: refusal.entrance.map_or("", Entrance::word),
+        ..Entry::of(host, refusal.reason.slug(), refusal.at_ms)
     }
 }

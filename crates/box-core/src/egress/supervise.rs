@@ -3,22 +3,24 @@
 //! `connect or start → greet → configure → catch up → carry out orders and take events`, and again
 //! from the start when the connection breaks.
 
-use super::link::{Link, LinkError};
+use super::configuration::configure;
+use super::link::{Link, LinkError, descriptors};
+use super::replace::{self, Found, ReplaceError};
 use super::wanted::{self, Rows, Wanted};
 use super::{
-    EgressError, LinkState, ORDERS_QUEUED_MAX, Order, Surroundings, ca, notice, process, roots,
+    EgressError, LinkState, ORDERS_QUEUED_MAX, Order, Surroundings, ca, logins, notice, process,
+    roots,
 };
 use crate::boxes::{self, BoxRecord};
+use crate::credentials::{self, Restored};
 use crate::people::Looking;
 use crate::store::StoreError;
 use box_api::BoxId;
 use box_api::egress::{
-    Answer, BoxState as Held, Configuration, Listeners, Registration, Request, Status,
+    Answer, BoxState as Held, Listeners, PROTOCOL, Registration, Request, Status,
 };
 use box_runtime::{BoxSockets, Transparent};
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
-use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
@@ -35,7 +37,7 @@ const REOPEN_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Why a connection came to its end.
 #[derive(Debug, thiserror::Error)]
-enum End {
+pub(super) enum End {
     #[error("the host is ending")]
     HostEnds,
     #[error("box-egress could not be started")]
@@ -48,6 +50,8 @@ enum End {
     Ca(#[from] ca::CaError),
     #[error(transparent)]
     Roots(#[from] roots::RootsError),
+    #[error(transparent)]
+    Replace(#[from] ReplaceError),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -114,8 +118,9 @@ impl Supervisor {
         // Before any policy is told, so that whoever comes to look meanwhile is noticed below.
         let mut looking = self.around.people.looking();
         self.looked = looking.borrow_and_update().clone();
-        let mut resolvers = roots::resolvers(&self.around.settings);
-        self.configure(&mut link, &resolvers).await?;
+        let mut resolvers = roots::resolvers(&self.around.settings.now());
+        configure(&self.around, &mut link, &resolvers).await?;
+        logins::give_key_if_kept(&self.around, &mut link).await?;
         self.catch_up(&mut link).await?;
         let (pid, build) = (link.welcome.pid, link.welcome.build.clone());
         if build != self.around.build {
@@ -140,17 +145,24 @@ impl Supervisor {
                     let Some(order) = order else { return Err(End::HostEnds) };
                     self.carry_out(&mut link, order).await?;
                 }
-                event = link.event() => notice::take(&self.around, &self.gone, event?).await?,
+                event = link.event() => {
+                    let event = event?;
+                    let wants_key = logins::wants_key(&event);
+                    notice::take(&self.around, &self.gone, event).await?;
+                    if wants_key {
+                        logins::give_key(&self.around, &mut link).await?;
+                    }
+                }
                 // The sender is the host's, which lives longer.
                 _ = looking.changed() => {
                     let now = looking.borrow_and_update().clone();
                     self.tell_who_looks(&mut link, now).await?;
                 }
                 _ = look.tick() => {
-                    let now = roots::resolvers(&self.around.settings);
+                    let now = roots::resolvers(&self.around.settings.now());
                     if now != resolvers {
                         resolvers = now;
-                        self.configure(&mut link, &resolvers).await?;
+                        configure(&self.around, &mut link, &resolvers).await?;
                     }
                 }
             }
@@ -161,37 +173,21 @@ impl Supervisor {
     async fn reach(&self) -> Result<Link, End> {
         let socket = self.around.paths.egress_socket();
         match Link::open(&socket, &self.around.build).await {
-            Err(LinkError::Connect(_)) => {
-                process::start(&self.around.program, &self.around.paths).map_err(End::Start)?;
-                Ok(Link::open(&socket, &self.around.build).await?)
-            }
-            other => Ok(other?),
+            Ok(link) => match replace::judge(&self.around, link).await? {
+                Found::Kept(link) => return Ok(link),
+                Found::Ended => {}
+            },
+            Err(LinkError::Connect(_)) => {}
+            Err(error) => return Err(error.into()),
         }
-    }
-
-    async fn configure(&self, link: &mut Link, resolvers: &[SocketAddr]) -> Result<(), End> {
-        let (settings, paths) = (self.around.settings.clone(), self.around.paths.clone());
-        let random = self.around.random.clone();
-        let read = tokio::task::spawn_blocking(move || {
-            Ok::<_, End>((roots::read(&settings)?, ca::ensure(&paths, &*random)?))
-        });
-        let (roots, authority) = read.await.map_err(|_| End::HostEnds)??;
-        let configuration = Request::Configure(Configuration {
-            resolvers: resolvers.to_vec(),
-            roots_pem: roots.system_pem,
-            extra_roots_pem: roots.extra_pem,
-            ca_cert_pem: Some(authority.cert_pem),
-        });
-        let key = Zeroizing::new(authority.key_pem.as_bytes().to_vec());
-        match link.call_with(configuration, key, &[]).await? {
-            Answer::Done => Ok(()),
-            Answer::Refused { why } => Err(End::Configure(why)),
-            Answer::Welcome(_)
-            | Answer::Credentials { .. }
-            | Answer::Checked(_)
-            | Answer::Status(_)
-            | Answer::Map { .. } => Err(LinkError::Confused.into()),
+        process::start(&self.around.program, &self.around.paths).map_err(End::Start)?;
+        let link = Link::open(&socket, &self.around.build).await?;
+        if link.welcome.protocol == PROTOCOL {
+            return Ok(link);
         }
+        // It is of this very build: nothing would come of starting it again.
+        let theirs = link.welcome.protocol;
+        Err(LinkError::Protocol { theirs }.into())
     }
 
     /// Makes what box-egress holds equal to what the rows say, and touches nothing that is equal.
@@ -203,6 +199,13 @@ impl Supervisor {
         // After the rows were read: a box that runs by its row was handed over before.
         self.take_sockets_first();
         self.forget_strangers(link, &status, &rows).await?;
+        // Before the boxes: their first request finds the secret there.
+        self.restore(link, &status).await?;
+        logins::keep_held(&self.around, &status).await?;
+        for box_id in logins::strangers(&self.around, &status).await? {
+            let request = Request::ForgetLogins { box_id, kind: None };
+            told(link.call(request).await?, "logins of a box that is gone");
+        }
         for record in &rows.running {
             match status.boxes.iter().find(|held| held.box_id == record.id) {
                 Some(held) if !self.waiting.contains_key(&record.id) => {
@@ -219,6 +222,18 @@ impl Supervisor {
             if rows.starting.contains(&id) {
                 self.admit(link, &record, Some(sockets)).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Hands over the sealed secrets that box-egress lacks.
+    async fn restore(&self, link: &mut Link, status: &Status) -> Result<(), End> {
+        let (store, vault) = (&self.around.store, &self.around.vault);
+        let now_ms = self.around.clock.now_ms();
+        let lacking = credentials::restored(store, vault, &status.credentials, now_ms);
+        for Restored { spec, secret } in lacking.await? {
+            let request = Request::AddCredential(spec);
+            told(link.call_with(request, secret, &[]).await?, "a credential");
         }
         Ok(())
     }
@@ -299,7 +314,11 @@ impl Supervisor {
             );
         }
         for binding in &held.bindings {
-            if !bindings.contains(binding) {
+            // One that changed is replaced below, in one step.
+            if !bindings
+                .iter()
+                .any(|one| one.placeholder == binding.placeholder)
+            {
                 let placeholder = binding.placeholder.clone();
                 told(
                     link.call(Request::Unbind {
@@ -341,6 +360,7 @@ impl Supervisor {
             policy,
             bindings,
             map,
+            logins,
         } = wanted::of_box(&self.around, record, &self.looked).await?;
         let listeners = match sockets.transparent {
             Transparent::AllPorts(_) => Listeners::AllPorts,
@@ -351,6 +371,7 @@ impl Supervisor {
             policy,
             bindings,
             map,
+            logins,
             listeners,
         };
         let request = Request::Register(registration);
@@ -404,6 +425,19 @@ impl Supervisor {
                     None => self.admit(link, &record, None).await,
                 }
             }
+            Order::Reload { answer } => {
+                let resolvers = roots::resolvers(&self.around.settings.now());
+                let told = match configure(&self.around, link, &resolvers).await {
+                    Ok(()) => self.catch_up(link).await,
+                    failed => failed,
+                };
+                let said = told.as_ref().map_err(|end| EgressError::Away {
+                    why: boxes::reason(end),
+                });
+                // Whoever asked may have gone away.
+                drop(answer.send(said.copied()));
+                told
+            }
             Order::Ask {
                 request,
                 secret,
@@ -439,6 +473,11 @@ impl Supervisor {
                 }
                 // Caught up with by its row.
                 Ok(Some(Order::Admit { sockets: None, .. })) => {}
+                Ok(Some(Order::Reload { answer })) => {
+                    drop(answer.send(Err(EgressError::Away {
+                        why: why.to_owned(),
+                    })));
+                }
                 Ok(Some(Order::Ask { answer, .. })) => {
                     drop(answer.send(Err(EgressError::Away {
                         why: why.to_owned(),
@@ -450,23 +489,8 @@ impl Supervisor {
 }
 
 /// Box-egress' refusal of one thing concerns that thing alone.
-fn told(answer: Answer, what: &str) {
+pub(super) fn told(answer: Answer, what: &str) {
     if let Answer::Refused { why } = answer {
         tracing::warn!(what, why, "box-egress refused");
     }
-}
-
-/// In the order the protocol wants them.
-fn descriptors(sockets: &BoxSockets) -> Vec<BorrowedFd<'_>> {
-    let mut all = vec![
-        sockets.dns_udp.as_fd(),
-        sockets.dns_tcp.as_fd(),
-        sockets.proxy.as_fd(),
-    ];
-    match &sockets.transparent {
-        Transparent::AllPorts(every) => all.push(every.as_fd()),
-        Transparent::Two { http, https } => all.extend([http.as_fd(), https.as_fd()]),
-    }
-    all.push(sockets.pidfd.as_fd());
-    all
 }

@@ -3,6 +3,7 @@
 use super::Surroundings;
 use crate::boxes::{BoxRecord, rows};
 use crate::credentials;
+use crate::github;
 use crate::network::{log, rules};
 use crate::people::Looking;
 use crate::policy;
@@ -10,7 +11,7 @@ use crate::store::{Durability, StoreError};
 use box_api::BoxId;
 use box_api::control::BoxState;
 use box_api::egress::policy::Unlisted;
-use box_api::egress::{Binding, HostName, MappedName, Policy};
+use box_api::egress::{Binding, HostName, HostPattern, LoginState, MappedName, Policy};
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -21,6 +22,7 @@ pub(super) struct Wanted {
     pub(super) policy: Policy,
     pub(super) bindings: Vec<Binding>,
     pub(super) map: Vec<MappedName>,
+    pub(super) logins: Vec<LoginState>,
 }
 
 /// What the store says about boxes and credentials.
@@ -64,19 +66,30 @@ pub(super) async fn of_box(
 ) -> Result<Wanted, StoreError> {
     let id = record.id;
     let owner = record.owner;
-    let (bindings, map, rules) = around
+    let (bindings, map, logins, mut own, helpers) = around
         .store
         .read(move |connection| {
             Ok((
                 credentials::bindings(connection, &id)?,
                 names(connection, &id)?,
-                rules::lists(connection, &owner, &id)?,
+                credentials::logins::of_box(connection, &id)?,
+                policy::Own {
+                    rules: rules::of_box(connection, &owner, &id)?,
+                    private: rules::private(connection, &id)?,
+                    helpers: Vec::new(),
+                },
+                credentials::helper_hosts(connection, &id)?,
             ))
         })
         .await?;
-    let (record, settings, machine) = (
+    // What belongs to an account is reachable with it, and passed on unread.
+    let helpers = helpers.iter().map(|host| HostPattern::parse(host.as_str()));
+    own.helpers = helpers.filter_map(Result::ok).collect();
+    let scoped = bindings.into_iter();
+    let scoped = scoped.map(|binding| github::scoped(binding, record));
+    let (copy, settings, machine) = (
         record.clone(),
-        around.settings.clone(),
+        around.settings.now(),
         around.machine.clone(),
     );
     let unlisted = if looked.at(&id) {
@@ -85,13 +98,14 @@ pub(super) async fn of_box(
         Unlisted::Refuse
     };
     let policy = tokio::task::spawn_blocking(move || {
-        policy::of_box(&record, &settings, &machine, rules, unlisted)
+        policy::of_box(&copy, &settings, &machine, own, unlisted)
     });
     // Should the reading of the clients' settings ever panic, the box gets no way out.
     Ok(Wanted {
         policy: policy.await.unwrap_or_else(|_| Policy::nothing()),
-        bindings,
+        bindings: scoped.collect(),
         map,
+        logins,
     })
 }
 

@@ -164,7 +164,7 @@ fn planned(
         id_offset: 0,
         created_at_ms: host.now_ms(),
         problem: None,
-        settings: with_settings(source.settings, asked.sizes),
+        settings: with_settings(source.settings.clone(), asked.sizes),
         origin: Some(Origin::Clone {
             id: source.id,
             name: source.name.clone(),

@@ -9,6 +9,7 @@ use super::workspace;
 use crate::boxes::rows::{self, Reserved};
 use crate::boxes::{self, BoxRecord};
 use crate::caller::Caller;
+use crate::credentials;
 use crate::host::Host;
 use crate::lifecycle::{files, spec_of};
 use crate::store::{Durability, StoreError};
@@ -34,6 +35,8 @@ pub enum CreateError {
     TooManyEntries(usize),
     #[error("a box cannot live with less than {0}")]
     TooSmall(&'static str),
+    #[error("there is no credential `{0}`")]
+    NoCredential(String),
     #[error(transparent)]
     Setting(#[from] SettingError),
     #[error("could not use an entry of the box's list")]
@@ -90,6 +93,8 @@ async fn recipe(
     check_entries(&asked.allow)?;
     check_limits(&asked.limits)?;
     check_settings(&**host.runtimes.default(), &asked.settings)?;
+    let missing = credentials::missing(host, caller.owner, &asked.settings.accounts).await?;
+    missing.map_or(Ok(()), |name| Err(CreateError::NoCredential(name)))?;
     refuse_taken(host, caller, &asked.name).await?;
     check_script(&asked)?;
     let (start_it, marks) = (asked.start, asked.marks);

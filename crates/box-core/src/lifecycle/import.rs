@@ -15,6 +15,7 @@ use crate::network::rules::{self, Rule, Ruling};
 use crate::store::StoreError;
 use box_api::BoxName;
 use box_api::control::{Accounts, BoxSettings, BoxState, Import, Profile};
+use box_api::egress::{GithubScope, Logins};
 use box_runtime::archive::ImageInArchive;
 use box_runtime::{Arrived, Manifest, Progress, Runtime, RuntimeError, Terms, fault};
 use rusqlite::Transaction;
@@ -206,6 +207,9 @@ async fn make(
         // Whatever is in it came from elsewhere (D34).
         settings: BoxSettings {
             accounts: Accounts::None,
+            logins: Logins::default(),
+            github: GithubScope::default(),
+            net_set: None,
             ..carried.settings
         },
         origin: Some(origin(manifest, carried, host.now_ms())),

@@ -4,6 +4,7 @@ use super::claim::{Claim, Wish, claim};
 use super::files;
 use super::stop::bring_down;
 use crate::boxes::{self, BoxRecord, rows};
+use crate::credentials;
 use crate::host::Host;
 use crate::store::{Durability, StoreError};
 use box_api::control::BoxState;
@@ -70,6 +71,7 @@ pub(crate) async fn dismantle(host: &Host, record: &BoxRecord) -> Result<(), Rem
     bring_down(host, record, Duration::ZERO)
         .await
         .map_err(engine)?;
+    credentials::logins::forget(host, record.id).await?;
     fault::point("remove.down");
     match host
         .runtime_of(record)

@@ -3,6 +3,7 @@
 use crate::boxes::{self, BoxRecord, rows};
 use crate::host::Host;
 use crate::store::{Durability, StoreError};
+use box_api::control::BoxState;
 use box_api::{BoxId, BoxName};
 
 /// Why a box keeps its name.
@@ -31,5 +32,10 @@ pub async fn rename(host: &Host, id: BoxId, to: BoxName) -> Result<BoxRecord, Re
         rows::Renamed::Gone => return Err(RenameError::Gone),
     }
     host.changes.tell();
-    boxes::get(host, id).await?.ok_or(RenameError::Gone)
+    let record = boxes::get(host, id).await?.ok_or(RenameError::Gone)?;
+    if record.state == BoxState::Running {
+        // The refs a box may write go by its name.
+        host.egress.admit(&record, None).await;
+    }
+    Ok(record)
 }

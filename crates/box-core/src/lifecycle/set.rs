@@ -4,9 +4,13 @@ use super::claim::{Held, Still, hold_still};
 use super::create::too_small;
 use crate::boxes::{self, BoxRecord, rows};
 use crate::credentials;
+use crate::github;
 use crate::host::Host;
+use crate::network;
 use crate::store::{Durability, StoreError};
-use box_api::control::{Accounts, BoxSettings, BoxState, CHANGES_MAX, Change, Limits};
+use box_api::control::{BoxSettings, BoxState, CHANGES_MAX, Change, Limits};
+use box_api::egress::Logins;
+use box_api::network::NetSetName;
 use box_api::{BoxId, BoxName};
 use box_runtime::{LimitName, Runtime, RuntimeError, fault};
 use std::sync::Arc;
@@ -36,6 +40,8 @@ pub enum SetError {
     Twice(&'static str),
     #[error("a box cannot live with less than {0}")]
     TooSmall(&'static str),
+    #[error("there is no credential `{0}`")]
+    NoCredential(String),
     #[error(transparent)]
     Setting(#[from] SettingError),
     #[error("could not change the limits of box `{name}`")]
@@ -48,6 +54,8 @@ pub enum SetError {
     Busy { name: BoxName, state: BoxState },
     #[error("the box is gone")]
     Gone,
+    #[error("the settings have no set of rules `{0}`")]
+    NoNetSet(NetSetName),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("the host is ending")]
@@ -90,6 +98,15 @@ async fn recipe(host: &Host, id: BoxId, changes: &[Change]) -> Result<Set, SetEr
         };
         let runtime = host.runtime_of(&before).map_err(engine)?;
         check_settings(&**runtime, &record.settings)?;
+        if record.settings.net_set != before.settings.net_set {
+            check_net_set(host, &record.settings)?;
+        }
+        if record.settings.accounts != before.settings.accounts {
+            let missing = credentials::missing(host, record.owner, &record.settings.accounts);
+            missing
+                .await?
+                .map_or(Ok(()), |name| Err(SetError::NoCredential(name)))?;
+        }
         if before.state == BoxState::Running && before.limits != record.limits {
             set_live(&**runtime, &record).await.map_err(engine)?;
         }
@@ -101,8 +118,18 @@ async fn recipe(host: &Host, id: BoxId, changes: &[Change]) -> Result<Set, SetEr
         match written.await {
             Ok(true) => {
                 host.changes.tell();
-                if record.settings.accounts == Accounts::None {
-                    credentials::take_away(host, id).await?;
+                if record.settings.accounts != before.settings.accounts {
+                    credentials::adjust(host, &record).await?;
+                }
+                if record.settings.logins != Logins::Placeholder {
+                    credentials::logins::forget(host, id).await?;
+                }
+                let is_for_egress = before.settings.logins != record.settings.logins
+                    || before.settings.github != record.settings.github
+                    || before.settings.net_set != record.settings.net_set
+                    || network::differs(&before.settings, &record.settings);
+                if is_for_egress && record.state == BoxState::Running {
+                    host.egress.admit(&record, None).await;
                 }
                 let later = later(&**runtime, &before, &record);
                 return Ok(Set { record, later });
@@ -159,8 +186,28 @@ fn apply(record: &mut BoxRecord, change: &Change) {
         Change::DeadlineMs(ms) => settings.deadline_ms = *ms,
         Change::FreezeAfterMs(ms) => settings.freeze_after_ms = *ms,
         Change::Nested(nested) => settings.nested = *nested,
-        Change::Accounts(accounts) => settings.accounts = *accounts,
+        Change::Accounts(accounts) => settings.accounts.clone_from(accounts),
+        Change::Logins(logins) => settings.logins = *logins,
+        Change::Github(_)
+        | Change::GithubRefs(_)
+        | Change::GithubForce(_)
+        | Change::GithubTags(_)
+        | Change::GithubWrites(_) => github::apply(&mut settings.github, change),
+        Change::NetBudgetBytes(bytes) => settings.net_budget_bytes = *bytes,
+        Change::NetConnections(count) => settings.net_connections = *count,
+        Change::OnSignal(what) => settings.on_signal = *what,
+        Change::NetSet(name) => settings.net_set.clone_from(name),
         Change::Title(title) => record.title.clone_from(title),
+    }
+}
+
+/// # Errors
+/// A set of rules the settings do not have.
+fn check_net_set(host: &Host, settings: &BoxSettings) -> Result<(), SetError> {
+    let sets = &host.current.now().net.sets.value;
+    match &settings.net_set {
+        Some(name) if !sets.contains_key(name) => Err(SetError::NoNetSet(name.clone())),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -5,6 +5,7 @@ use super::claim::{Still, hold_still, move_state};
 use super::remove::{RemoveError, dismantle};
 use super::stop::{STOP_GRACE, bring_down};
 use crate::boxes::{self, BoxRecord, rows};
+use crate::credentials;
 use crate::host::Host;
 use crate::store::{Durability, StoreError};
 use box_api::control::{BoxState, KeepWorkspace};
@@ -58,6 +59,7 @@ async fn recipe(host: &Host, id: BoxId, workspace: KeepWorkspace) -> Result<(), 
             tracing::debug!(%id, %error, "a placeholder was not unbound");
         }
     }
+    credentials::logins::forget(host, id).await?;
     let down = bring_down(host, &record, STOP_GRACE).await;
     fault::point("trash.down");
     down.map_err(|source| RemoveError::Engine {

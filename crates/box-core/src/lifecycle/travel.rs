@@ -59,7 +59,7 @@ impl Carried {
             profile: record.profile,
             net: record.net,
             limits: record.limits,
-            settings: record.settings,
+            settings: record.settings.clone(),
             allow,
             deny: own(Ruling::Deny).collect(),
             // An enum of plain fields is always JSON.

@@ -4,7 +4,7 @@ use crate::boxes::{self, rows};
 use crate::host::Host;
 use crate::store::StoreError;
 use box_api::control::BoxState;
-use box_api::egress::HostPattern;
+use box_api::egress::PrivateEntry;
 use box_api::{BoxId, Owner};
 use rusqlite::Connection;
 
@@ -25,18 +25,11 @@ pub enum Ruling {
 /// A rule of one owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// `host`, `*.host` or `host:port`.
+    /// As [`box_api::egress::Entry`] writes itself.
     pub entry: String,
     pub ruling: Ruling,
     /// Absent: every box of the owner.
     pub box_id: Option<BoxId>,
-}
-
-/// Rules as box-egress takes them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lists {
-    pub allow: Vec<HostPattern>,
-    pub deny: Vec<HostPattern>,
 }
 
 /// Adds a rule; one about the same entry is replaced.
@@ -141,23 +134,42 @@ pub fn copy(connection: &Connection, from: &BoxId, to: &BoxId) -> rusqlite::Resu
         .map(drop)
 }
 
-/// The lists of [`of_box`]. What another build wrote and this one cannot read is left out where it
-/// allows; there is nothing of the kind that denies.
+/// Lets a box reach one name and port wherever it leads, or no longer; answers whether that is new.
 ///
 /// # Errors
 /// What the database said.
-pub fn lists(connection: &Connection, owner: &Owner, id: &BoxId) -> rusqlite::Result<Lists> {
-    let mut lists = Lists::default();
-    for rule in of_box(connection, owner, id)? {
-        let Ok(entry) = HostPattern::parse(&rule.entry) else {
-            continue;
-        };
-        match rule.ruling {
-            Ruling::Allow => lists.allow.push(entry),
-            Ruling::Deny => lists.deny.push(entry),
-        }
+pub fn set_private(
+    connection: &Connection,
+    id: &BoxId,
+    entry: &PrivateEntry,
+    at_ms: Option<i64>,
+) -> rusqlite::Result<bool> {
+    let changed = match at_ms {
+        Some(at_ms) => connection
+            .prepare_cached(
+                "INSERT OR IGNORE INTO net_private (box_id, entry, at_ms) VALUES (?1, ?2, ?3)",
+            )?
+            .execute((id.as_str(), entry.to_string(), at_ms))?,
+        None => connection
+            .prepare_cached("DELETE FROM net_private WHERE box_id = ?1 AND entry = ?2")?
+            .execute((id.as_str(), entry.to_string()))?,
+    };
+    Ok(changed > 0)
+}
+
+/// The private names and ports a box may reach.
+///
+/// # Errors
+/// What the database said.
+pub fn private(connection: &Connection, id: &BoxId) -> rusqlite::Result<Vec<PrivateEntry>> {
+    let mut statement = connection
+        .prepare_cached("SELECT entry FROM net_private WHERE box_id = ?1 ORDER BY entry")?;
+    let rows = statement.query_map([id.as_str()], |row| row.get::<_, String>(0))?;
+    let mut entries = Vec::new();
+    for row in rows {
+        entries.extend(PrivateEntry::parse(&row?).ok());
     }
-    Ok(lists)
+    Ok(entries)
 }
 
 /// Tells box-egress what now holds: for one box, or every box of the owner that runs.

@@ -10,7 +10,7 @@ mod npm;
 mod pip;
 
 use crate::paths::Variable;
-use box_api::egress::HostPattern;
+use box_api::egress::{HostName, HostPattern};
 use std::path::{Path, PathBuf};
 
 /// Longest file of a client that is read.
@@ -76,6 +76,19 @@ impl Machine {
         ]
         .concat();
         urls.iter().filter_map(|url| host_of(url)).collect()
+    }
+
+    /// Hosts of the registries this machine's npm uses, on the usual port of https.
+    pub fn npm_hosts(&self) -> Vec<String> {
+        let mut hosts: Vec<String> = Vec::new();
+        for url in npm::urls(self) {
+            let host = host_of(&url).map(String::from).unwrap_or_default();
+            let is_name = url.starts_with("https://") && HostName::parse(&host).is_ok();
+            if is_name && !hosts.contains(&host) {
+                hosts.push(host);
+            }
+        }
+        hosts
     }
 
     /// What the environment named for a client.

@@ -1,17 +1,14 @@
 //! From TOML to [`Settings`]: one table of keys, so that what is known and what is read cannot
 //! differ.
 
-use super::{Origin, Setting, Settings, SettingsError};
+use super::{Origin, SealChoice, Setting, Settings, SettingsError, upstream};
 use crate::suggest::nearest;
 use box_api::control::{NetPreset, Profile};
 use box_api::egress::HostPattern;
-use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-const DNS_PORT: u16 = 53;
 const RESOLVERS_MAX: usize = 8;
-const ALLOW_MAX: usize = 1024;
 const MIB: u64 = 1 << 20;
 
 /// Puts a value where it belongs, or says why it cannot be.
@@ -20,7 +17,9 @@ type Put = fn(&mut Settings, &Value, Origin) -> Result<(), String>;
 /// Every key there is.
 const KEYS: &[(&str, Put)] = &[
     ("egress.resolvers", |s, v, from| {
-        put(&mut s.resolvers, list(v, RESOLVERS_MAX, resolver)?, from)
+        let (plain, secure) = upstream::servers(list(v, RESOLVERS_MAX, upstream::server)?)?;
+        s.upstream.secure_resolvers = secure;
+        put(&mut s.resolvers, plain, from)
     }),
     ("egress.extra_roots", |s, v, from| {
         put(&mut s.extra_roots, Some(pem_path(v)?), from)
@@ -31,9 +30,16 @@ const KEYS: &[(&str, Put)] = &[
     ("net.preset", |s, v, from| {
         put(&mut s.preset, preset(v)?, from)
     }),
-    ("net.allow", |s, v, from| {
-        put(&mut s.allow, list(v, ALLOW_MAX, pattern)?, from)
+    ("egress.proxy", |s, v, from| s.upstream.put_proxy(v, from)),
+    ("egress.no_proxy", |s, v, from| {
+        s.upstream.put_no_proxy(v, from)
     }),
+    ("egress.proxy_told", |s, v, from| {
+        s.upstream.put_told(v, from)
+    }),
+    ("net.allow", |s, v, from| s.net.put_allow(v, from)),
+    ("net.deny", |s, v, from| s.net.put_deny(v, from)),
+    ("net.sets", |s, v, from| s.net.put_sets(v, from)),
     ("limits.cpus", |s, v, from| {
         put(&mut s.limits.cpu_milli, cpus(v)?, from)
     }),
@@ -63,6 +69,9 @@ const KEYS: &[(&str, Put)] = &[
     }),
     ("store.reserve", |s, v, from| {
         put(&mut s.store_reserve_bytes, Some(bytes(v, MIB)?), from)
+    }),
+    ("credentials.seal", |s, v, from| {
+        put(&mut s.seal, seal(v)?, from)
     }),
     ("trash.days", |s, v, from| {
         put(&mut s.trash_days, count(v, 0)?, from)
@@ -133,7 +142,7 @@ fn put<T>(slot: &mut Setting<T>, value: T, origin: Origin) -> Result<(), String>
     Ok(())
 }
 
-fn text(value: &Value) -> Result<&str, String> {
+pub(super) fn text(value: &Value) -> Result<&str, String> {
     value
         .as_str()
         .ok_or_else(|| format!("it is {}, not a text", value.type_str()))
@@ -145,7 +154,7 @@ fn truth(value: &Value) -> Result<bool, String> {
         .ok_or_else(|| format!("it is {}, not `true` or `false`", value.type_str()))
 }
 
-fn list<T>(
+pub(super) fn list<T>(
     value: &Value,
     items_max: usize,
     parse: fn(&str) -> Result<T, String>,
@@ -159,16 +168,7 @@ fn list<T>(
     items.iter().map(|item| parse(text(item)?)).collect()
 }
 
-/// `192.0.2.53`, `192.0.2.53:5353` or `[2001:db8::53]:53`.
-fn resolver(text: &str) -> Result<SocketAddr, String> {
-    let bare = text
-        .parse::<IpAddr>()
-        .map(|address| SocketAddr::new(address, DNS_PORT));
-    bare.or_else(|_| text.parse())
-        .map_err(|_| format!("`{text}` is not an address"))
-}
-
-fn pattern(text: &str) -> Result<HostPattern, String> {
+pub(super) fn pattern(text: &str) -> Result<HostPattern, String> {
     HostPattern::parse(text).map_err(|error| error.to_string())
 }
 
@@ -187,6 +187,22 @@ fn profile(value: &Value) -> Result<Profile, String> {
         "root" => Ok(Profile::Root),
         other => Err(format!("`{other}` is neither `locked` nor `root`")),
     }
+}
+
+fn seal(value: &Value) -> Result<SealChoice, String> {
+    let all = [
+        SealChoice::Auto,
+        SealChoice::Keyring,
+        SealChoice::SystemdCreds,
+        SealChoice::Passphrase,
+        SealChoice::Memory,
+    ];
+    let word = text(value)?;
+    let found = all.into_iter().find(|choice| choice.word() == word);
+    found.ok_or_else(|| {
+        let words = all.map(SealChoice::word).join("`, `");
+        format!("`{word}` is none of `{words}`")
+    })
 }
 
 fn preset(value: &Value) -> Result<NetPreset, String> {

@@ -1,8 +1,10 @@
 //! Settings as a person sees them: every key, its value as the file would have it, and where the
 //! value came from.
 
+use super::net::shown_sets;
 use super::{LimitSettings, Origin, Setting, Settings};
 use box_api::control::{NetPreset, Profile};
+use box_api::egress::upstream::Told;
 
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,16 +24,34 @@ impl Settings {
             extra_roots,
             profile,
             preset,
-            allow,
+            net,
+            upstream,
             limits,
             pristine,
             bootstrapped,
             store_size_bytes,
             store_reserve_bytes,
+            seal,
             trash_days,
         } = self;
         let mut all = vec![
-            row("egress.resolvers", resolvers, |all| list(all)),
+            row("egress.resolvers", resolvers, |all| {
+                match upstream.secure_resolvers.as_slice() {
+                    [] => list(all),
+                    secure => list(secure),
+                }
+            }),
+            row("egress.proxy", &upstream.proxy, |proxy| {
+                let proxy = proxy.as_ref().map(|proxy| quoted(&proxy.shown()));
+                proxy.unwrap_or_default()
+            }),
+            row("egress.no_proxy", &upstream.no_proxy, |all| list(all)),
+            row("egress.proxy_told", &upstream.told, |told| {
+                quoted(&match told {
+                    Told::Address => "address",
+                    Told::Name => "name",
+                })
+            }),
             row("egress.extra_roots", extra_roots, |path| {
                 let path = path.as_ref().map(|path| quoted(&path.display()));
                 path.unwrap_or_default()
@@ -49,7 +69,9 @@ impl Settings {
                     NetPreset::Locked => "locked",
                 })
             }),
-            row("net.allow", allow, |all| list(all)),
+            row("net.allow", &net.allow, |all| list(all)),
+            row("net.deny", &net.deny, |all| list(all)),
+            row("net.sets", &net.sets, shown_sets),
         ];
         all.extend(limits.shown());
         all.extend([
@@ -61,6 +83,7 @@ impl Settings {
             row("store.reserve", store_reserve_bytes, |bytes| {
                 bytes.map(size).unwrap_or_default()
             }),
+            row("credentials.seal", seal, |seal| quoted(&seal.word())),
             row("trash.days", trash_days, ToString::to_string),
         ]);
         all

@@ -12,6 +12,7 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0001-boxes.sql"),
     include_str!("schema/0002-threads.sql"),
     include_str!("schema/0003-undo.sql"),
+    include_str!("schema/0004-way-out.sql"),
 ];
 
 /// Takes the steps the database has not taken yet, each in a transaction of its own.

@@ -89,7 +89,7 @@ impl RunError {
                 "it was imported; `box set {name} credential=default` lets it use yours"
             )),
             Self::CredentialLost { kind, .. } => Some(format!(
-                "it is kept in memory only: `box credential add {kind}` once more"
+                "`box credential list` says why; `box credential add {kind}` gives it anew"
             )),
             Self::Repo { source, .. } => source.hint(),
             Self::Pack(error) => error.hint().map(str::to_owned),
@@ -120,7 +120,8 @@ pub async fn run(
     let profile = agents::find(&asked.agent)?;
     let repo = asked.repo.as_deref().map(parse_repo).transpose()?;
     check_prompt(profile, &asked.prompt)?;
-    check_credential(host, caller, profile).await?;
+    let accounts = accounts(host, caller, &asked).await?;
+    check_credential(host, caller, profile, &accounts).await?;
     agents::ensure(profile, &host.paths.data, &*progress).await?;
 
     let (record, made) = open_box(host, caller, &asked, &progress).await?;
@@ -163,16 +164,34 @@ fn check_prompt(profile: &AgentProfile, prompt: &str) -> Result<(), PromptError>
     Ok(())
 }
 
+/// The accounts of the box that is meant: one that is there, or a new one.
+async fn accounts(host: &Host, caller: &Caller, asked: &Run) -> Result<Accounts, RunError> {
+    let Some(name) = &asked.name else {
+        return Ok(asked.settings.accounts.clone());
+    };
+    match boxes::find(host, caller, name).await {
+        Ok(record) => Ok(record.settings.accounts),
+        Err(FindError::Unknown { .. }) => Ok(asked.settings.accounts.clone()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 async fn check_credential(
     host: &Host,
     caller: &Caller,
     profile: &AgentProfile,
+    accounts: &Accounts,
 ) -> Result<(), RunError> {
     let Some(credential) = &profile.credential else {
         return Ok(());
     };
+    // Said of the box, once it is found.
+    if *accounts == Accounts::None {
+        return Ok(());
+    }
     let (agent, kind) = (profile.name.clone(), credential.kind.clone());
-    match credentials::presence(host, caller.owner, &kind).await? {
+    let presence = credentials::presence(host, caller.owner, &kind, accounts);
+    match presence.await? {
         Presence::Present => Ok(()),
         Presence::Absent => Err(RunError::NoCredential { agent, kind }),
         Presence::Lost => Err(RunError::CredentialLost { agent, kind }),
@@ -221,7 +240,7 @@ async fn open_box(
         limits: asked.limits,
         allow: Vec::new(),
         start: true,
-        settings: asked.settings,
+        settings: asked.settings.clone(),
         setup: None,
         marks: box_api::control::Marks::default(),
     };

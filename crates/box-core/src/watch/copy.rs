@@ -24,7 +24,7 @@ pub(crate) async fn standing_still<T>(
     };
     let pulse = host.touches.of(record.id, host.now_ms()).await;
     let still = pulse.still.lock().await;
-    if *still == Still::Yes {
+    if *still != Still::No {
         return work.await;
     }
     match freezer.freeze(&record.id).await {

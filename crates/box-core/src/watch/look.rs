@@ -96,7 +96,7 @@ impl Watch {
             held: pulse.is_held(),
             touched_ms: pulse.last_ms(),
             limits: record.limits,
-            settings: record.settings,
+            settings: record.settings.clone(),
         };
         let since = match pulse.runs() {
             0 => Since::Before,

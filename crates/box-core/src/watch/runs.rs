@@ -44,27 +44,44 @@ pub(super) async fn note_still(host: &Host, id: BoxId, still: Still) -> Result<(
                      SELECT id, 0, ?2, ?3 FROM boxes WHERE id = ?1 \
                      ON CONFLICT (box_id) DO UPDATE SET frozen = ?3",
                 )?
-                .execute(params![id.as_str(), at_ms, still == Still::Yes])
+                .execute(params![id.as_str(), at_ms, number(still)])
                 .map(drop)
         })
         .await
 }
 
 /// Boxes the host has frozen, this one or one before.
-pub(super) async fn still(host: &Host) -> Result<Vec<BoxId>, StoreError> {
-    let texts: Vec<String> = host
+pub(super) async fn still(host: &Host) -> Result<Vec<(BoxId, Still)>, StoreError> {
+    let frozen: Vec<(String, i64)> = host
         .store
         .read(|tables| {
-            let sql = "SELECT box_id FROM box_runs WHERE frozen";
+            let sql = "SELECT box_id, frozen FROM box_runs WHERE frozen > 0";
             let mut statement = tables.prepare_cached(sql)?;
-            let rows = statement.query_map([], |row| row.get(0))?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect()
         })
         .await?;
-    Ok(texts
+    Ok(frozen
         .iter()
-        .filter_map(|text| BoxId::parse(text).ok())
+        .filter_map(|(text, how)| Some((BoxId::parse(text).ok()?, from_number(*how))))
         .collect())
+}
+
+fn number(still: Still) -> i64 {
+    match still {
+        Still::No => 0,
+        Still::Yes => 1,
+        Still::Kept => 2,
+    }
+}
+
+/// A number of a newer host is the strictest.
+fn from_number(number: i64) -> Still {
+    match number {
+        0 => Still::No,
+        1 => Still::Yes,
+        _ => Still::Kept,
+    }
 }
 
 pub(super) async fn keep(host: &Host, id: BoxId, counted: Counted) -> Result<(), StoreError> {

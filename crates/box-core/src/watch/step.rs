@@ -43,7 +43,7 @@ pub(super) enum Since {
 }
 
 /// What was seen.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Look {
     pub(super) now_ms: i64,
     pub(super) usage: Usage,

@@ -32,12 +32,34 @@ pub async fn freeze(host: &Host, record: &BoxRecord) -> Result<(), StillError> {
     must_run(record)?;
     let pulse = host.touches.of(record.id, host.now_ms()).await;
     let mut still = pulse.still.lock().await;
-    if *still == Still::Yes {
+    if *still != Still::No {
         return Ok(());
     }
     freeze_engine(host, record).await?;
     set_still(host, record.id, &mut still, Still::Yes).await;
     events::try_note(host, record.id, EventKind::Frozen, "somebody asked for it").await;
+    Ok(())
+}
+
+/// Freezes a box for what it did: only its owner's own word lets it go on, no touch.
+///
+/// # Errors
+/// [`StillError`]
+pub(crate) async fn freeze_for(
+    host: &Host,
+    record: &BoxRecord,
+    why: &str,
+) -> Result<(), StillError> {
+    must_run(record)?;
+    let pulse = host.touches.of(record.id, host.now_ms()).await;
+    let mut still = pulse.still.lock().await;
+    match *still {
+        Still::Kept => return Ok(()),
+        Still::Yes => {}
+        Still::No => freeze_engine(host, record).await?,
+    }
+    set_still(host, record.id, &mut still, Still::Kept).await;
+    events::try_note(host, record.id, EventKind::Frozen, why).await;
     Ok(())
 }
 
@@ -57,7 +79,7 @@ pub async fn thaw(host: &Host, record: &BoxRecord) -> Result<(), StillError> {
         .await
         .map_err(engine("thaw", record))?;
     pulse.beat(now_ms);
-    if *still == Still::Yes {
+    if *still != Still::No {
         set_still(host, record.id, &mut still, Still::No).await;
         events::try_note(host, record.id, EventKind::Thawed, "somebody asked for it").await;
     }
@@ -76,7 +98,7 @@ pub(super) async fn freeze_idle(
         return Ok(());
     };
     // Whoever touches it holds it before it asks whether it is frozen.
-    if pulse.is_held() || *still == Still::Yes {
+    if pulse.is_held() || *still != Still::No {
         return Ok(());
     }
     freeze_engine(host, record).await?;

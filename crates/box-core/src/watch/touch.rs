@@ -25,6 +25,8 @@ pub(super) enum Still {
     #[default]
     No,
     Yes,
+    /// For what it did: no touch thaws it, only its owner's own word.
+    Kept,
 }
 
 /// When a box was touched last, and who holds on to it.
@@ -80,7 +82,7 @@ impl Touches {
             Some(pulse) => pulse
                 .still
                 .try_lock()
-                .is_ok_and(|still| *still == Still::Yes),
+                .is_ok_and(|still| *still != Still::No),
             None => false,
         }
     }
@@ -170,19 +172,29 @@ pub async fn awake(host: &Host, record: &BoxRecord) -> Result<Awake, RuntimeErro
         clock: Arc::clone(&host.clock),
     };
     let mut still = awake.pulse.still.lock().await;
-    if *still == Still::Yes {
-        thaw_engine(&*awake.runtime, &record.id).await?;
-        set_still(host, record.id, &mut still, Still::No).await;
-        events::try_note(
-            host,
-            record.id,
-            EventKind::Thawed,
-            "somebody wanted something of it",
-        )
-        .await;
+    match *still {
+        Still::No => {}
+        Still::Yes => {
+            thaw_engine(&*awake.runtime, &record.id).await?;
+            set_still(host, record.id, &mut still, Still::No).await;
+            let text = "somebody wanted something of it";
+            events::try_note(host, record.id, EventKind::Thawed, text).await;
+        }
+        Still::Kept => return Err(kept(record)),
     }
     drop(still);
     Ok(awake)
+}
+
+/// What is told to whoever wants something of a box that was frozen for what it did.
+fn kept(record: &BoxRecord) -> RuntimeError {
+    let name = &record.name;
+    RuntimeError::Refused {
+        why: format!("box `{name}` was frozen for what it did over the network"),
+        hint: Some(format!(
+            "`box events {name}` says what it was; `box thaw {name}` lets it go on"
+        )),
+    }
 }
 
 /// As [`awake`], for whoever has the box's id. A box that is gone is nobody's to touch.
@@ -214,9 +226,9 @@ pub(super) async fn thaw_engine(runtime: &dyn Runtime, id: &BoxId) -> Result<(),
 /// # Errors
 /// What the store said.
 pub async fn take_up(host: &Host) -> Result<(), StoreError> {
-    for id in runs::still(host).await? {
+    for (id, still) in runs::still(host).await? {
         let pulse = host.touches.of(id, host.now_ms()).await;
-        *pulse.still.lock().await = Still::Yes;
+        *pulse.still.lock().await = still;
     }
     Ok(())
 }
@@ -231,7 +243,7 @@ pub(super) async fn see_thawed(host: &Host, record: &BoxRecord, pulse: &Pulse) {
         .runtime_of(record)
         .ok()
         .and_then(|runtime| runtime.limiter());
-    let Some(limiter) = limiter.filter(|_| *still == Still::Yes) else {
+    let Some(limiter) = limiter.filter(|_| *still != Still::No) else {
         return;
     };
     // Once more, for it may have been frozen since the last look; not while this lock is held.
@@ -248,7 +260,8 @@ pub(super) async fn see_thawed(host: &Host, record: &BoxRecord, pulse: &Pulse) {
 pub(super) async fn see(host: &Host, id: BoxId, now: Still) {
     let pulse = host.touches.of(id, host.now_ms()).await;
     let mut still = pulse.still.lock().await;
-    if *still != now {
+    // One that is kept stays so for its engine as well.
+    if (*still == Still::No) != (now == Still::No) {
         set_still(host, id, &mut still, now).await;
     }
 }

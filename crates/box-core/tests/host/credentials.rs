@@ -2,7 +2,9 @@
 
 use crate::fake_egress::FakeEgress;
 use crate::rig::{Rig, new_box, no_program, owner, quiet};
-use box_core::credentials::{self, CredentialError, Presence, Secret};
+use box_api::control::{Accounts, Change, CredentialForm, CredentialSource};
+use box_api::egress::Carriage;
+use box_core::credentials::{self, Asked, CredentialError, Presence, Secret};
 use box_core::lifecycle;
 use std::path::Path;
 
@@ -11,6 +13,10 @@ const API_KEY: &str = "sk-ant-api03-KEYKEYKEYKEYKEYKEYKEYKEYKEYKEYKEYKEYKEY";
 
 fn secret(text: &str) -> Secret {
     Secret::parse(text.to_owned()).unwrap()
+}
+
+fn claude() -> Asked {
+    Asked::new("claude", "default")
 }
 
 /// Every file below `folder` that holds `text`.
@@ -39,7 +45,7 @@ async fn a_box_gets_a_placeholder_of_its_own_and_the_secret_is_on_no_disk() {
     std::fs::create_dir_all(rig.paths().run).unwrap();
     let fake = FakeEgress::listen(&rig.paths().egress_socket());
     let (host, _gone) = rig.open().unwrap().with_egress(no_program());
-    let added = credentials::add(&host, &owner(), "claude", "default", secret(SECRET)).await;
+    let added = credentials::add(&host, &owner(), claude(), Some(secret(SECRET))).await;
     assert_eq!(added.unwrap().kind, "claude");
 
     let one = lifecycle::create(&host, &owner(), new_box("one"), quiet())
@@ -90,7 +96,7 @@ async fn another_form_of_secret_makes_new_placeholders() {
         .await
         .unwrap();
     fake.until(|told| told.boxes.len() == 1).await;
-    credentials::add(&host, &owner(), "claude", "default", secret(SECRET))
+    credentials::add(&host, &owner(), claude(), Some(secret(SECRET)))
         .await
         .unwrap();
     let before = credentials::environment_for_process(&host, &made)
@@ -99,9 +105,8 @@ async fn another_form_of_secret_makes_new_placeholders() {
     credentials::add(
         &host,
         &owner(),
-        "claude",
-        "default",
-        secret(&SECRET.replace("REAL", "NEXT")),
+        claude(),
+        Some(secret(&SECRET.replace("REAL", "NEXT"))),
     )
     .await
     .unwrap();
@@ -109,7 +114,7 @@ async fn another_form_of_secret_makes_new_placeholders() {
         .await
         .unwrap();
     assert_eq!(before, rotated, "the same form: what runs goes on");
-    credentials::add(&host, &owner(), "claude", "default", secret(API_KEY))
+    credentials::add(&host, &owner(), claude(), Some(secret(API_KEY)))
         .await
         .unwrap();
     let after = credentials::environment_for_process(&host, &made)
@@ -132,9 +137,9 @@ async fn a_secret_lost_with_box_egress_is_said_to_be_lost() {
     std::fs::create_dir_all(rig.paths().run).unwrap();
     let fake = FakeEgress::listen(&rig.paths().egress_socket());
     let (host, _gone) = rig.open().unwrap().with_egress(no_program());
-    let presence = || credentials::presence(&host, owner().owner, "claude");
+    let presence = || credentials::presence(&host, owner().owner, "claude", &Accounts::Defaults);
     assert_eq!(presence().await.unwrap(), Presence::Absent);
-    credentials::add(&host, &owner(), "claude", "default", secret(SECRET))
+    credentials::add(&host, &owner(), claude(), Some(secret(SECRET)))
         .await
         .unwrap();
     assert_eq!(presence().await.unwrap(), Presence::Present);
@@ -165,7 +170,8 @@ async fn what_cannot_be_a_credential_is_refused_without_being_shown() {
         ("claude", "default", "hunter2-TELLTALE-TELLTALE"),
         ("claude", "default", "sk-ant-oat01-TELLTALE"),
     ] {
-        let refused = credentials::add(&host, &owner(), kind, name, secret(text)).await;
+        let refused =
+            credentials::add(&host, &owner(), Asked::new(kind, name), Some(secret(text))).await;
         let refused = refused.unwrap_err();
         let shown = format!(
             "{refused} {refused:?} {}",
@@ -176,8 +182,253 @@ async fn what_cannot_be_a_credential_is_refused_without_being_shown() {
             "{shown}"
         );
     }
-    let kind = credentials::add(&host, &owner(), "clod", "default", secret(SECRET)).await;
-    assert!(matches!(kind, Err(CredentialError::UnknownKind { known, .. }) if known == ["claude"]));
+    let kind = credentials::add(
+        &host,
+        &owner(),
+        Asked::new("clod", "default"),
+        Some(secret(SECRET)),
+    )
+    .await;
+    assert!(
+        matches!(kind, Err(CredentialError::UnknownKind { known, .. }) if known.contains(&"claude"))
+    );
     assert!(fake.told.lock().await.credentials.is_empty());
     assert!(credentials::list(&host, &owner()).await.unwrap().is_empty());
+}
+
+/// A host with box-egress, and a running box.
+async fn with_box(
+    rig: &Rig,
+) -> (
+    std::sync::Arc<box_core::Host>,
+    FakeEgress,
+    box_core::boxes::BoxRecord,
+) {
+    std::fs::create_dir_all(rig.paths().run).unwrap();
+    let fake = FakeEgress::listen(&rig.paths().egress_socket());
+    let (host, _gone) = rig.open().unwrap().with_egress(no_program());
+    let made = lifecycle::create(&host, &owner(), new_box("one"), quiet())
+        .await
+        .unwrap();
+    fake.until(|told| told.boxes.len() == 1).await;
+    (host, fake, made)
+}
+
+const GITHUB: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+const GEMINI: &str = "AIzaSy0123456789abcdefghijklmnopqrstuvw";
+
+#[tokio::test]
+async fn several_kinds_are_given_at_once_each_for_its_own_hosts() {
+    let rig = Rig::new();
+    let (host, fake, made) = with_box(&rig).await;
+    let maps = Asked {
+        form: CredentialForm {
+            hosts: vec!["Maps.example.org".to_owned()],
+            carried: vec![Carriage::Query {
+                name: "appid".to_owned(),
+            }],
+            variable: None,
+        },
+        ..Asked::new("generic", "maps")
+    };
+    for (asked, text) in [
+        (claude(), SECRET),
+        (Asked::new("github", "default"), GITHUB),
+        (Asked::new("gemini", "default"), GEMINI),
+        (maps, "0123456789abcdefghij"),
+    ] {
+        credentials::add(&host, &owner(), asked, Some(secret(text)))
+            .await
+            .unwrap();
+    }
+    let variables = credentials::environment_for_process(&host, &made)
+        .await
+        .unwrap();
+    let names: Vec<&str> = variables.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(
+        names,
+        [
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "GEMINI_API_KEY",
+            "GOOGLE_API_KEY",
+            "MAPS_TOKEN",
+            "GH_TOKEN",
+            "GITHUB_TOKEN",
+        ]
+    );
+    let placeholder = |name: &str| {
+        let found = variables.iter().find(|(variable, _)| variable == name);
+        found.unwrap().1.clone()
+    };
+    assert!(placeholder("GH_TOKEN").starts_with("ghp_"));
+    assert_eq!(placeholder("GH_TOKEN").len(), GITHUB.len().max(44));
+    assert!(placeholder("GEMINI_API_KEY").starts_with("AIza"));
+    let told = fake.told.lock().await;
+    let bound = &told.boxes[&made.id].1;
+    let hosts_of = |text: &str| {
+        let binding = bound.iter().find(|binding| binding.placeholder == text);
+        binding.unwrap().hosts.clone()
+    };
+    let maps = hosts_of(&placeholder("MAPS_TOKEN"));
+    assert_eq!(maps.len(), 1);
+    assert_eq!(maps[0].as_str(), "maps.example.org");
+    let github = hosts_of(&placeholder("GH_TOKEN"));
+    assert!(github.iter().any(|host| host.as_str() == "api.github.com"));
+    let (spec, _) = &told.credentials[&format!("{}/generic/maps", owner().owner)];
+    assert_eq!(
+        spec.carried,
+        [Carriage::Query {
+            name: "appid".to_owned()
+        }]
+    );
+}
+
+#[tokio::test]
+async fn what_a_kind_leaves_open_is_asked_for_and_nothing_else_is_taken() {
+    let rig = Rig::new();
+    let (host, fake, _made) = with_box(&rig).await;
+    let form = |hosts: &[&str], variable: Option<&str>| CredentialForm {
+        hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+        carried: Vec::new(),
+        variable: variable.map(str::to_owned),
+    };
+    let asked = |kind: &str, form: CredentialForm| Asked {
+        form,
+        ..Asked::new(kind, "default")
+    };
+    for (kind, form) in [
+        ("generic", form(&[], None)),
+        ("npm", form(&[], None)),
+        ("claude", form(&["evil.example"], None)),
+        ("github", form(&[], Some("MINE"))),
+        ("generic", form(&["a b"], None)),
+        ("generic", form(&["*.example.org"], None)),
+        ("generic", form(&["a.example"], Some("LD_PRELOAD"))),
+    ] {
+        let shown = format!("{kind} {form:?}");
+        let refused =
+            credentials::add(&host, &owner(), asked(kind, form), Some(secret(GITHUB))).await;
+        assert!(
+            matches!(refused, Err(CredentialError::Form { .. })),
+            "{shown}: {refused:?}"
+        );
+    }
+    assert!(fake.told.lock().await.credentials.is_empty());
+    let own = asked("gitlab", form(&["gitlab.example.org"], None));
+    let added = credentials::add(
+        &host,
+        &owner(),
+        own,
+        Some(secret("glpat-0123456789abcdefghij")),
+    )
+    .await;
+    assert_eq!(added.unwrap().hosts, ["gitlab.example.org"]);
+}
+
+#[tokio::test]
+async fn a_box_uses_the_accounts_it_was_told_and_no_other() {
+    let rig = Rig::new();
+    let (host, fake, made) = with_box(&rig).await;
+    let work = SECRET.replace("REAL", "WORK");
+    for (asked, text) in [
+        (claude(), SECRET),
+        (Asked::new("claude", "work"), &*work),
+        (Asked::new("github", "default"), GITHUB),
+    ] {
+        credentials::add(&host, &owner(), asked, Some(secret(text)))
+            .await
+            .unwrap();
+    }
+    let bound = async || {
+        let told = fake.told.lock().await;
+        let mut ids: Vec<String> = told.boxes[&made.id]
+            .1
+            .iter()
+            .map(|binding| binding.credential.split_once('/').unwrap().1.to_owned())
+            .collect();
+        ids.sort();
+        ids
+    };
+    let before = credentials::environment_for_process(&host, &made)
+        .await
+        .unwrap();
+    assert_eq!(bound().await, ["claude/default", "github/default"]);
+    let set = async |text: &str| {
+        let change = Change::Accounts(text.parse().unwrap());
+        lifecycle::set(&host, made.id, vec![change]).await
+    };
+    let changed = set("claude:work").await.unwrap().record;
+    assert_eq!(bound().await, ["claude/work", "github/default"]);
+    let after = credentials::environment_for_process(&host, &changed)
+        .await
+        .unwrap();
+    assert_eq!(after[0].0, before[0].0);
+    assert_ne!(
+        after[0].1, before[0].1,
+        "another account, another placeholder"
+    );
+    assert_eq!(after[1], before[1], "what was not changed goes on");
+    assert_eq!(
+        credentials::accounts_of(&host, &changed).await.unwrap(),
+        ["claude:work", "github:default"]
+    );
+
+    set("none,github:default").await.unwrap();
+    assert_eq!(bound().await, ["github/default"]);
+    let changed = set("none").await.unwrap().record;
+    assert_eq!(bound().await, Vec::<String>::new());
+    let none = credentials::environment_for_process(&host, &changed).await;
+    assert_eq!(none.unwrap(), Vec::new());
+    for text in ["claude:nope", "clod:default", "claude:work,claude:default"] {
+        assert!(set(text).await.is_err(), "{text}");
+    }
+    assert_eq!(bound().await, Vec::<String>::new());
+    set("default").await.unwrap();
+    assert_eq!(bound().await, ["claude/default", "github/default"]);
+}
+
+#[tokio::test]
+async fn a_rotated_secret_takes_the_place_of_the_old_one_and_placeholders_stay() {
+    let rig = Rig::new();
+    let (host, fake, made) = with_box(&rig).await;
+    credentials::add(&host, &owner(), claude(), Some(secret(SECRET)))
+        .await
+        .unwrap();
+    let before = credentials::environment_for_process(&host, &made)
+        .await
+        .unwrap();
+    // Another beginning of the same form of token, and another length.
+    let next = "sk-ant-oat02-NEXTNEXTNEXTNEXTNEXTNEXTNEXT";
+    let typed = CredentialSource::Typed;
+    credentials::rotate(&host, &owner(), "claude", typed.clone(), Some(secret(next)))
+        .await
+        .unwrap();
+    let after = credentials::environment_for_process(&host, &made)
+        .await
+        .unwrap();
+    assert_eq!(before, after);
+    {
+        let told = fake.told.lock().await;
+        let (_, kept) = told.credentials.values().next().unwrap();
+        assert_eq!(kept.as_deref(), Some(next.as_bytes()));
+        assert_eq!(told.boxes[&made.id].1[0].placeholder, before[0].1);
+    }
+    let other = credentials::rotate(
+        &host,
+        &owner(),
+        "claude",
+        typed.clone(),
+        Some(secret(API_KEY)),
+    )
+    .await;
+    assert!(matches!(other, Err(CredentialError::OtherForm { .. })));
+    let unknown = credentials::rotate(&host, &owner(), "github", typed, Some(secret(GITHUB))).await;
+    assert!(matches!(unknown, Err(CredentialError::Unknown(_))));
+    let told = fake.told.lock().await;
+    let (_, kept) = told.credentials.values().next().unwrap();
+    assert_eq!(
+        kept.as_deref(),
+        Some(next.as_bytes()),
+        "the last good one holds"
+    );
 }

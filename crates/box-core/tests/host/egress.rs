@@ -176,6 +176,8 @@ async fn what_box_egress_notices_is_kept_and_told() {
         reason: Reason::NotListed,
         rule: None,
         at_ms: 17,
+        times: 1,
+        entrance: None,
     };
     for _ in 0..3 {
         fake.tell(Event::Refused(refusal.clone())).await;

@@ -6,8 +6,8 @@
 use box_api::BoxId;
 use box_api::egress::packet::{self, PACKET_BYTES_MAX};
 use box_api::egress::{
-    Answer, Binding, BoxState, Call, CredentialSpec, CredentialState, Event, Listeners, Message,
-    PROTOCOL, Policy, Request, Status, Welcome,
+    Answer, Binding, BoxState, Call, CredentialSpec, CredentialState, Event, Listeners, LoginState,
+    Message, PROTOCOL, Policy, Request, Status, Welcome,
 };
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown,
@@ -30,6 +30,14 @@ pub(crate) struct Told {
     pub(crate) boxes: BTreeMap<BoxId, (Policy, Vec<Binding>, usize)>,
     pub(crate) credentials: BTreeMap<String, (CredentialSpec, Option<Vec<u8>>)>,
     pub(crate) names: usize,
+    pub(crate) login_key: Vec<u8>,
+    pub(crate) logins: BTreeMap<BoxId, Vec<LoginState>>,
+    /// What it says it is, where that is not what this test program is.
+    pub(crate) build: Option<&'static str>,
+    pub(crate) protocol: Option<u32>,
+    /// Whether it is a process, which ends when it is told to.
+    is_process: bool,
+    is_over: bool,
     /// Requests so far, by their name.
     pub(crate) asked: Vec<&'static str>,
 }
@@ -119,16 +127,63 @@ impl<T> LockInPlace<T> for Mutex<T> {
 /// The program box-egress is in some tests. Does nothing when it is run as a test.
 #[test]
 fn as_a_process() {
+    serve_as(Told::default());
+}
+
+/// As [`as_a_process`], of another build.
+#[test]
+fn as_another_build() {
+    serve_as(Told {
+        build: Some("another"),
+        ..Told::default()
+    });
+}
+
+/// As [`as_a_process`], of a time when the protocol was another one.
+#[test]
+fn as_an_older_protocol() {
+    serve_as(Told {
+        build: Some("older"),
+        protocol: Some(1),
+        ..Told::default()
+    });
+}
+
+fn serve_as(told: Told) {
     let stdin = std::io::stdin();
     if rustix::net::sockopt::socket_type(&stdin).ok() != Some(SocketType::SEQPACKET) {
         return;
     }
+    let told = Told {
+        is_process: true,
+        ..told
+    };
     let fake = FakeEgress {
-        told: Arc::default(),
+        told: Arc::new(Mutex::new(told)),
         turns: watch::channel(0).0,
         open: Arc::default(),
     };
     serve(&stdin.as_fd().try_clone_to_owned().unwrap(), &fake);
+}
+
+/// Starts this test program as the box-egress one of the tests above is; gives its process id.
+pub(crate) fn process(path: &Path, test: &str) -> u32 {
+    let listener = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    bind(&listener, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    listen(&listener, 4).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the left-over of another host")]
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    let child = command
+        .args(["--exact", test])
+        .stdin(listener)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn();
+    let mut child = child.unwrap();
+    let pid = child.id();
+    // Reaped when it ends, so that its end can be told from its presence.
+    std::thread::spawn(move || child.wait());
+    pid
 }
 
 fn serve(listener: &OwnedFd, fake: &FakeEgress) {
@@ -150,6 +205,10 @@ fn serve(listener: &OwnedFd, fake: &FakeEgress) {
             let encoded = packet::encode(&message, &[]).unwrap();
             if send(&connection, &encoded.packet, SendFlags::NOSIGNAL).is_err() {
                 break;
+            }
+            if fake.told.blocking_lock_in_place().is_over {
+                #[expect(clippy::exit, reason = "it plays a process, which is over")]
+                std::process::exit(0);
             }
             fake.turns.send_modify(|count| *count += 1);
         }
@@ -188,11 +247,17 @@ fn receive(connection: &OwnedFd) -> Option<(Call, Vec<u8>, usize)> {
     ))
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each request there is")]
 fn answer(told: &mut Told, request: Request, secret: Vec<u8>, descriptors: usize) -> Answer {
     let (name, answer) = match request {
         Request::Hello { protocol, .. } => {
-            assert_eq!(protocol, PROTOCOL);
-            ("hello", welcome(told))
+            let mine = told.protocol.unwrap_or(PROTOCOL);
+            let why = format!("this box-egress speaks protocol {mine}, not {protocol}");
+            if protocol == mine {
+                ("hello", welcome(told))
+            } else {
+                ("hello", Answer::Refused { why })
+            }
         }
         Request::Configure(configuration) => {
             told.resolvers = configuration.resolvers;
@@ -206,6 +271,7 @@ fn answer(told: &mut Told, request: Request, secret: Vec<u8>, descriptors: usize
             told.names += registration.map.len();
             let state = (registration.policy, registration.bindings, descriptors);
             told.boxes.insert(registration.box_id, state);
+            told.logins.insert(registration.box_id, registration.logins);
             ("register", Answer::Done)
         }
         Request::SetPolicy { box_id, policy } => {
@@ -241,8 +307,29 @@ fn answer(told: &mut Told, request: Request, secret: Vec<u8>, descriptors: usize
             assert!(told.boxes.contains_key(&box_id));
             ("allow_once", Answer::Done)
         }
+        Request::Shutdown if told.is_process => {
+            told.is_over = true;
+            ("shutdown", Answer::Done)
+        }
+        Request::Shutdown => {
+            let why = "it is a thread of the test".to_owned();
+            ("shutdown", Answer::Refused { why })
+        }
+        Request::LoginKey => {
+            told.login_key = secret;
+            ("login_key", Answer::Done)
+        }
+        Request::RestoreLogins { box_id, logins } => {
+            told.logins.insert(box_id, logins);
+            ("restore_logins", Answer::Done)
+        }
+        Request::ForgetLogins { box_id, kind } => {
+            assert_eq!(kind, None);
+            told.logins.remove(&box_id);
+            ("forget_logins", Answer::Done)
+        }
         Request::Status => ("status", status(told)),
-        Request::Check { .. } | Request::Map { .. } | Request::Shutdown => (
+        Request::Check { .. } | Request::Map { .. } => (
             "other",
             Answer::Refused {
                 why: "it does not know that".to_owned(),
@@ -266,8 +353,8 @@ fn bound(told: &mut Told, box_id: &BoxId, binding: Binding) -> Answer {
 
 fn welcome(told: &Told) -> Answer {
     Answer::Welcome(Welcome {
-        build: "test".to_owned(),
-        protocol: PROTOCOL,
+        build: told.build.unwrap_or("test").to_owned(),
+        protocol: told.protocol.unwrap_or(PROTOCOL),
         pid: std::process::id(),
         configured: told.ca_cert.is_some(),
     })
@@ -300,6 +387,7 @@ fn status(told: &Told) -> Answer {
             connections: 0,
             names: 0,
             refused: 0,
+            logins: told.logins.get(box_id).cloned().unwrap_or_default(),
         });
     Answer::Status(Status {
         build: "test".to_owned(),
@@ -308,6 +396,7 @@ fn status(told: &Told) -> Answer {
         has_ca: told.ca_cert.is_some(),
         boxes: boxes.collect(),
         credentials: credential_states(told),
+        parked: Vec::new(),
         events_lost: 0,
     })
 }

@@ -12,11 +12,16 @@ mod expose;
 mod fake_egress;
 #[expect(dead_code, reason = "the tests of box-server use the rest")]
 mod fake_runtime;
+mod github;
 mod images;
+mod logins;
 mod network;
 mod opening;
 mod reconcile;
+mod replace;
 mod rig;
 mod run;
+mod sealed;
+mod traffic;
 mod undo;
 mod watch;

@@ -190,6 +190,8 @@ async fn a_policy_is_changed_whole_or_not_at_all() {
         deny: Vec::new(),
         remove: remove.iter().map(|&entry| entry.to_owned()).collect(),
         scope: Scope::Box,
+        private: Vec::new(),
+        by: owner().owner,
     };
     let bad = policy::set(&stage.host, &stage.made, wish(&["fine.example", "*"], &[])).await;
     assert!(matches!(bad, Err(PolicyError::Entry { .. })), "{bad:?}");
@@ -232,6 +234,12 @@ async fn what_went_through_is_added_up_in_the_log() {
             received_bytes,
             began_at_ms: 1,
             ended_at_ms: 2,
+            connections: vec![1],
+            times: 1,
+            entrance: None,
+            address: None,
+            open_ms: 1,
+            exchanges: Vec::new(),
         })
     };
     let mut grew = stage.host.people.watch_log();
@@ -258,6 +266,8 @@ async fn a_list_that_is_full_takes_no_more_and_loses_none() {
             .collect(),
         remove: Vec::new(),
         scope: Scope::Box,
+        private: Vec::new(),
+        by: owner().owner,
     };
     for from in [0, 256, 512, 768] {
         policy::set(&stage.host, &stage.made, wish(from))
@@ -279,6 +289,8 @@ async fn a_clone_may_reach_what_its_source_may_and_no_more() {
         deny: vec!["bad.example".to_owned()],
         remove: Vec::new(),
         scope: Scope::Box,
+        private: Vec::new(),
+        by: owner().owner,
     };
     policy::set(&stage.host, &stage.made, wish).await.unwrap();
     let asked = crate::undo::copy_of("demo", None, "copy");

@@ -24,14 +24,21 @@ pub(crate) struct Rig {
     pub(crate) runtime: FakeRuntime,
     /// What every host of this deployment takes the time from.
     pub(crate) clock: ManualClock,
+    /// Which build its hosts are.
+    pub(crate) build: &'static str,
 }
 
 impl Rig {
     pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // The machine's keyring is nothing for tests, but for those of it.
+        let config = "[credentials]\nseal = \"memory\"\n";
+        std::fs::write(folder.path().join("config.toml"), config).unwrap();
         Self {
-            folder: tempfile::tempdir().unwrap(),
+            folder,
             runtime: FakeRuntime::default(),
             clock: ManualClock::at(1_790_000_000_000),
+            build: "test",
         }
     }
 
@@ -43,9 +50,10 @@ impl Rig {
         let opening = Opening {
             paths: self.paths(),
             machine: Machine::at(Path::new("/nonexistent"), &|_| None),
+            environment: box_core::settings::Environment::default(),
             clock: Arc::new(self.clock.clone()),
             random: Arc::new(SystemRandom),
-            build: "test".to_owned(),
+            build: self.build.to_owned(),
             uid: uid(),
             pid: std::process::id(),
         };

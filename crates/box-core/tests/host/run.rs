@@ -118,6 +118,7 @@ fn host(rig: &Rig, engine: &Engine) -> Arc<Host> {
     let opening = Opening {
         paths: rig.paths(),
         machine: Machine::at(Path::new("/nonexistent"), &|_| None),
+        environment: box_core::settings::Environment::default(),
         clock: Arc::new(ManualClock::at(1_790_000_000_000)),
         random: Arc::new(SystemRandom),
         build: "test".to_owned(),

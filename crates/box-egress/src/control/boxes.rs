@@ -7,7 +7,7 @@ use crate::listen::Mail;
 use crate::policy::Settings;
 use box_api::BoxId;
 use box_api::egress::policy::ENTRIES_MAX;
-use box_api::egress::{Answer, HostName, Policy};
+use box_api::egress::{Answer, HostName, Logins, Policy};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -21,7 +21,7 @@ const MAIL_WAIT: Duration = Duration::from_secs(5);
 pub(super) struct Held {
     /// Counted up with every registration, so that news of an earlier one is told apart.
     pub(super) generation: u64,
-    pub(super) settings: watch::Sender<Settings>,
+    pub(super) settings: Arc<watch::Sender<Settings>>,
     pub(super) counters: Arc<Counters>,
     pub(super) grants: Arc<Grants>,
     pub(super) mail: mpsc::Sender<Mail>,
@@ -37,6 +37,9 @@ impl Keeper {
 
     pub(super) fn set_policy(&mut self, box_id: &BoxId, policy: Policy) -> Result<Answer, String> {
         check_policy(&policy)?;
+        if policy.logins != Logins::Placeholder {
+            self.forget_logins(box_id, None);
+        }
         self.held(box_id)?
             .settings
             .send_modify(|settings| settings.policy = policy);
@@ -68,7 +71,9 @@ impl Keeper {
     pub(super) fn forget(&mut self, box_id: &BoxId) -> Option<Held> {
         self.holdings
             .send_modify(|holdings| holdings.placeholders.retain(|_, owner| owner != box_id));
-        self.boxes.remove(box_id)
+        let held = self.boxes.remove(box_id)?;
+        self.park(*box_id, &held.settings);
+        Some(held)
     }
 
     pub(super) async fn map(&self, box_id: &BoxId) -> Result<Answer, String> {
@@ -86,8 +91,16 @@ impl Keeper {
 }
 
 pub(super) fn check_policy(policy: &Policy) -> Result<(), String> {
-    let lists = [&policy.preset_hosts, &policy.allow, &policy.deny];
-    if lists.iter().any(|list| list.len() > ENTRIES_MAX) {
+    let lengths = [
+        policy.preset_hosts.len(),
+        policy.allow.len(),
+        policy.deny.len(),
+        policy.deny_networks.len(),
+        policy.allow_requests.len(),
+        policy.deny_requests.len(),
+        policy.private.len(),
+    ];
+    if lengths.iter().any(|length| *length > ENTRIES_MAX) {
         return Err(format!(
             "a list of the policy has more than {ENTRIES_MAX} entries"
         ));

@@ -2,9 +2,11 @@
 
 use super::Keeper;
 use crate::context::Configured;
+use crate::dial::proxy::Proxy;
 use crate::http::upstream::UpstreamTls;
 use crate::intercept::leaf::Minter;
 use crate::resolve::Resolver;
+use box_api::egress::upstream::DIRECT_MAX;
 use box_api::egress::{Answer, Configuration};
 use rustls::crypto::CryptoProvider;
 use rustls::{ClientConfig, RootCertStore};
@@ -20,9 +22,17 @@ impl Keeper {
         secret: &Zeroizing<Vec<u8>>,
     ) -> Result<Answer, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let resolver = Resolver::new(&configuration.resolvers)
-            .map_err(|error| format!("could not use the name servers: {error}"))?;
         let roots = roots(&[&configuration.roots_pem, &configuration.extra_roots_pem])?;
+        let (plain, secure) = (&configuration.resolvers, &configuration.secure_resolvers);
+        let resolver = tls_to(roots.clone(), &provider)
+            .map_err(|error| error.to_string())
+            .and_then(|tls| Resolver::new(plain, secure, tls).map_err(|error| error.to_string()))
+            .map_err(|error| format!("could not use the name servers: {error}"))?;
+        let (secret, login) = split_off_login(configuration, secret)?;
+        let proxy = match &configuration.proxy {
+            Some(spec) => Some(Proxy::new(spec.clone(), login)?),
+            None => None,
+        };
         let upstream_tls = upstream_tls(roots, &provider)
             .map_err(|error| format!("could not set up TLS to hosts: {error}"))?;
         let minter = match &configuration.ca_cert_pem {
@@ -38,6 +48,7 @@ impl Keeper {
             resolver,
             upstream_tls,
             minter,
+            proxy,
         });
         self.holdings
             .send_modify(|holdings| holdings.configured = Some(configured));
@@ -63,10 +74,7 @@ fn upstream_tls(
     roots: RootCertStore,
     provider: &Arc<CryptoProvider>,
 ) -> Result<UpstreamTls, rustls::Error> {
-    let mut any = ClientConfig::builder_with_provider(Arc::clone(provider))
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let mut any = tls_to(roots, provider)?;
     let mut http1 = any.clone();
     any.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     http1.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -74,4 +82,33 @@ fn upstream_tls(
         any: Arc::new(any),
         http1: Arc::new(http1),
     })
+}
+
+fn tls_to(
+    roots: RootCertStore,
+    provider: &Arc<CryptoProvider>,
+) -> Result<ClientConfig, rustls::Error> {
+    Ok(ClientConfig::builder_with_provider(Arc::clone(provider))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}
+
+/// The CA's key, and the login for the proxy that lies behind it.
+fn split_off_login<'a>(
+    configuration: &Configuration,
+    secret: &'a [u8],
+) -> Result<(&'a [u8], &'a [u8]), String> {
+    let Some(proxy) = &configuration.proxy else {
+        return Ok((secret, &[]));
+    };
+    if proxy.direct.len() > DIRECT_MAX {
+        return Err(format!(
+            "more than {DIRECT_MAX} hosts are reached without the proxy"
+        ));
+    }
+    let login_bytes = usize::try_from(proxy.login_bytes).unwrap_or(usize::MAX);
+    let at = secret.len().checked_sub(login_bytes);
+    let at = at.ok_or("the login for the proxy is not there")?;
+    Ok(secret.split_at(at))
 }

@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 /// Hosts one credential or placeholder can be for.
 const HOSTS_MAX: usize = 64;
 const CREDENTIALS_MAX: usize = 4096;
+const PARAMETER_BYTES_MAX: usize = 64;
 
 impl Keeper {
     pub(super) fn add_credential(
@@ -172,6 +173,21 @@ pub(super) fn check_binding(binding: &Binding, others: &[Binding]) -> Result<(),
     Ok(())
 }
 
+/// `authorization` has schemes, and a cookie is judged by its own rules.
+fn can_be_whole_header(name: &str) -> bool {
+    let reserved = ["authorization", "cookie", "host", "connection"];
+    HeaderName::try_from(name).is_ok()
+        && !reserved
+            .iter()
+            .any(|other| name.eq_ignore_ascii_case(other))
+}
+
+/// A name that is written in one way only: unreserved characters (RFC 3986 §2.3).
+fn is_parameter(name: &str) -> bool {
+    let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    !name.is_empty() && name.len() <= PARAMETER_BYTES_MAX && name.bytes().all(is_unreserved)
+}
+
 fn check_spec(spec: &CredentialSpec) -> Result<(), String> {
     let id = &spec.id;
     if id.is_empty() || id.len() > PLACEHOLDER_BYTES_MAX || id.chars().any(char::is_control) {
@@ -186,12 +202,21 @@ fn check_spec(spec: &CredentialSpec) -> Result<(), String> {
         return Err(format!("credential `{id}` is carried by nothing"));
     }
     for carriage in &spec.carried {
-        if let Carriage::Header { name } = carriage
-            && (HeaderName::try_from(name).is_err() || name.eq_ignore_ascii_case("authorization"))
-        {
-            return Err(format!(
-                "credential `{id}` cannot be the whole of header `{name}`"
-            ));
+        match carriage {
+            Carriage::Header { name } if !can_be_whole_header(name) => {
+                return Err(format!(
+                    "credential `{id}` cannot be the whole of header `{name}`"
+                ));
+            }
+            Carriage::Query { name } if !is_parameter(name) => {
+                return Err(format!(
+                    "credential `{id}` cannot be the query parameter `{name}`"
+                ));
+            }
+            Carriage::Bearer
+            | Carriage::Basic
+            | Carriage::Header { .. }
+            | Carriage::Query { .. } => {}
         }
     }
     Ok(())

@@ -5,10 +5,12 @@ use super::boxes::{Held, check_policy};
 use super::credentials::check_binding;
 use crate::context::{BoxContext, Counters, Views};
 use crate::grants::Grants;
+use crate::intercept::login::desk::Desk;
 use crate::listen::{BoxListeners, BoxTask, Gone, mailbox};
 use crate::policy::Settings;
 use crate::socket::watched;
-use box_api::egress::{Answer, BINDINGS_MAX, Listeners, Registration};
+use box_api::BoxId;
+use box_api::egress::{Answer, BINDINGS_MAX, Binding, Listeners, Registration};
 use rustix::net::{SocketType, sockopt};
 use std::io;
 use std::net::{TcpListener as StdTcpListener, UdpSocket as StdUdpSocket};
@@ -17,6 +19,16 @@ use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+fn check_count(bindings: &[Binding]) -> Result<(), String> {
+    if bindings.len() > BINDINGS_MAX {
+        return Err(format!(
+            "a box has no more than {BINDINGS_MAX} placeholders"
+        ));
+    }
+    Ok(())
+}
 
 impl Keeper {
     pub(super) async fn register(
@@ -29,15 +41,12 @@ impl Keeper {
             policy,
             bindings,
             map,
+            logins,
             listeners,
         } = registration;
         check_descriptors(listeners, descriptors.len())?;
         check_policy(&policy)?;
-        if bindings.len() > BINDINGS_MAX {
-            return Err(format!(
-                "a box has no more than {BINDINGS_MAX} placeholders"
-            ));
-        }
+        check_count(&bindings)?;
         let listeners = take_over(descriptors)
             .map_err(|error| format!("could not take over the sockets of box {box_id}: {error}"))?;
         for (at, binding) in bindings.iter().enumerate() {
@@ -53,7 +62,14 @@ impl Keeper {
                 .map(|binding| (binding.placeholder.clone(), box_id));
             holdings.placeholders.extend(placeholders);
         });
-        let (settings, settings_seen) = watch::channel(Settings { policy, bindings });
+        let logins = self.logins_for(box_id, policy.logins, &logins);
+        self.own_placeholders(box_id, &logins);
+        let (settings, settings_seen) = watch::channel(Settings {
+            policy,
+            bindings,
+            logins,
+        });
+        let settings = Arc::new(settings);
         let counters = Arc::new(Counters::default());
         let grants = Arc::new(Grants::default());
         let views = Views {
@@ -63,22 +79,16 @@ impl Keeper {
             counters: Arc::clone(&counters),
             grants: Arc::clone(&grants),
             room: Arc::clone(&self.room),
+            logins: Desk {
+                box_id,
+                settings: Arc::downgrade(&settings),
+                holdings: Arc::downgrade(&self.holdings),
+            },
         };
+        let context = Arc::new(BoxContext::new(box_id, views));
         let (mail, mailbox) = mailbox();
-        let task = BoxTask::new(
-            Arc::new(BoxContext::new(box_id, views)),
-            listeners,
-            &map,
-            mailbox,
-        );
-        self.generations += 1;
-        let generation = self.generations;
-        let gone = self.gone.0.clone();
-        let task = tokio::spawn(async move {
-            task.run().await;
-            // Fails only when nobody keeps boxes any more.
-            drop(gone.send(Gone { box_id, generation }).await);
-        });
+        let (generation, task) =
+            self.begin(box_id, BoxTask::new(context, listeners, &map, mailbox));
         self.boxes.insert(
             box_id,
             Held {
@@ -91,6 +101,19 @@ impl Keeper {
             },
         );
         Ok(Answer::Done)
+    }
+
+    /// Runs what serves a box; its end is told, with which of the box's tasks it was.
+    fn begin(&mut self, box_id: BoxId, task: BoxTask) -> (u64, JoinHandle<()>) {
+        self.generations += 1;
+        let generation = self.generations;
+        let gone = self.gone.0.clone();
+        let task = tokio::spawn(async move {
+            task.run().await;
+            // Fails only when nobody keeps boxes any more.
+            drop(gone.send(Gone { box_id, generation }).await);
+        });
+        (generation, task)
     }
 }
 

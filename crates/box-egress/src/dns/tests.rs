@@ -25,6 +25,7 @@ fn resolving(configured: Option<crate::context::Configured>) -> Resolving {
     let settings = Settings {
         policy,
         bindings: Vec::new(),
+        logins: crate::intercept::login::book::BoxLogins::default(),
     };
     let fixture = Fixture::new(settings, configured, Vec::new());
     Resolving {

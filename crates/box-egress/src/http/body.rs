@@ -4,6 +4,7 @@
 use crate::intercept::scrub::Scrub;
 use crate::limits::BODY_IDLE;
 use bytes::Bytes;
+use http::HeaderMap;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,15 +14,30 @@ use tokio::time::{Instant, Sleep, sleep};
 pub(crate) enum Flow {
     /// Sent at once; `None` once it is sent, or when there is none.
     Whole(Option<Bytes>),
-    Relayed(Relayed),
+    Relayed(Box<Relayed>),
+    HeldBack(HeldBack),
+}
+
+/// A body whose beginning was kept back until it was judged.
+pub(crate) struct HeldBack {
+    first: Option<Bytes>,
+    rest: Option<Box<Relayed>>,
+    /// Held as long as the beginning is.
+    room: Option<Box<dyn Send + Sync>>,
 }
 
 /// A body on its way from one side to the other.
 pub(crate) struct Relayed {
     incoming: Incoming,
     scrub: Option<Scrub>,
+    /// What may be said behind the body; without it nothing is.
+    clean: Option<CleanTrailers>,
+    trailers: Option<HeaderMap>,
     idle: Pin<Box<Sleep>>,
 }
+
+/// Takes out of trailers what may not pass.
+pub(crate) type CleanTrailers = Box<dyn Fn(&mut HeaderMap) + Send + Sync>;
 
 /// Why a body broke off; the receiving side is reset.
 #[derive(Debug, thiserror::Error)]
@@ -41,17 +57,53 @@ impl Flow {
         Self::Whole(None)
     }
 
-    /// Passes a body on, without trailers: they could carry what the headers may not.
-    pub(crate) fn relay(incoming: Incoming, scrub: Option<Scrub>) -> Self {
-        Self::Relayed(Relayed {
-            incoming,
-            scrub,
-            idle: Box::pin(sleep(BODY_IDLE)),
+    /// Passes a request's body on, without trailers: they could carry what the headers may not
+    /// (catalogue E24).
+    pub(crate) fn relay(incoming: Incoming) -> Self {
+        Self::relayed(incoming, None, None)
+    }
+
+    /// Passes an answer's body on, with the trailers that gRPC ends with.
+    pub(crate) fn hand_back(
+        incoming: Incoming,
+        scrub: Option<Scrub>,
+        clean: CleanTrailers,
+    ) -> Self {
+        Self::relayed(incoming, scrub, Some(clean))
+    }
+
+    /// Lets a body go on whose beginning was kept back. `room` is let go once that went out.
+    pub(crate) fn held(first: Bytes, rest: Option<Incoming>, room: Box<dyn Send + Sync>) -> Self {
+        let rest = rest.map(|rest| Box::new(Relayed::new(rest, None, None)));
+        Self::HeldBack(HeldBack {
+            first: Some(first).filter(|first| !first.is_empty()),
+            rest,
+            room: Some(room),
         })
+    }
+
+    fn relayed(incoming: Incoming, scrub: Option<Scrub>, clean: Option<CleanTrailers>) -> Self {
+        Self::Relayed(Box::new(Relayed::new(incoming, scrub, clean)))
     }
 }
 
 impl Relayed {
+    fn new(incoming: Incoming, scrub: Option<Scrub>, clean: Option<CleanTrailers>) -> Self {
+        Self {
+            incoming,
+            scrub,
+            clean,
+            trailers: None,
+            idle: Box::pin(sleep(BODY_IDLE)),
+        }
+    }
+
+    fn is_end(&self) -> bool {
+        self.incoming.is_end_stream()
+            && self.trailers.is_none()
+            && self.scrub.as_ref().is_none_or(Scrub::is_idle)
+    }
+
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, FlowError>>> {
         loop {
             let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) else {
@@ -60,13 +112,9 @@ impl Relayed {
             };
             self.idle.as_mut().reset(Instant::now() + BODY_IDLE);
             let data = match frame {
-                Some(Ok(frame)) => self.scrubbed(frame),
+                Some(Ok(frame)) => self.let_through(frame),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
-                None => {
-                    let rest = self.scrub.as_mut().map(Scrub::finish).unwrap_or_default();
-                    let rest = Some(rest).filter(|rest| !rest.is_empty());
-                    return Poll::Ready(rest.map(|rest| Ok(Frame::data(rest))));
-                }
+                None => return Poll::Ready(self.rest().map(Ok)),
             };
             if !data.is_empty() {
                 return Poll::Ready(Some(Ok(Frame::data(data))));
@@ -74,12 +122,30 @@ impl Relayed {
         }
     }
 
-    /// The data of a frame, as far as it may pass now. Trailers have none.
-    fn scrubbed(&mut self, frame: Frame<Bytes>) -> Bytes {
-        let data = frame.into_data().unwrap_or_default();
-        match &mut self.scrub {
-            Some(scrub) => scrub.pass(data),
-            None => data,
+    /// The data of a frame, as far as it may pass now. Trailers are kept for the end.
+    fn let_through(&mut self, frame: Frame<Bytes>) -> Bytes {
+        match frame.into_data() {
+            Ok(data) => match &mut self.scrub {
+                Some(scrub) => scrub.pass(data),
+                None => data,
+            },
+            Err(frame) => {
+                if let (Some(clean), Ok(mut trailers)) = (&self.clean, frame.into_trailers()) {
+                    clean(&mut trailers);
+                    self.trailers = Some(trailers).filter(|trailers| !trailers.is_empty());
+                }
+                Bytes::new()
+            }
+        }
+    }
+
+    /// What is left once the body is over: bytes that were held back, then the trailers.
+    fn rest(&mut self) -> Option<Frame<Bytes>> {
+        let held = self.scrub.as_mut().map(Scrub::finish).unwrap_or_default();
+        if held.is_empty() {
+            self.trailers.take().map(Frame::trailers)
+        } else {
+            Some(Frame::data(held))
         }
     }
 }
@@ -95,15 +161,23 @@ impl Body for Flow {
         match self.get_mut() {
             Self::Whole(page) => Poll::Ready(page.take().map(|page| Ok(Frame::data(page)))),
             Self::Relayed(relayed) => relayed.poll_data(cx),
+            Self::HeldBack(held) => match (held.first.take(), &mut held.rest) {
+                (Some(first), _) => {
+                    held.room = None;
+                    Poll::Ready(Some(Ok(Frame::data(first))))
+                }
+                (None, Some(rest)) => rest.poll_data(cx),
+                (None, None) => Poll::Ready(None),
+            },
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(page) => page.is_none(),
-            Self::Relayed(relayed) => {
-                relayed.incoming.is_end_stream()
-                    && relayed.scrub.as_ref().is_none_or(Scrub::is_idle)
+            Self::Relayed(relayed) => relayed.is_end(),
+            Self::HeldBack(held) => {
+                held.first.is_none() && held.rest.as_ref().is_none_or(|rest| rest.is_end())
             }
         }
     }
@@ -117,6 +191,12 @@ impl Body for Flow {
                 relayed.incoming.size_hint()
             }
             Self::Relayed(_) => SizeHint::new(),
+            Self::HeldBack(held) => {
+                let first = held.first.as_ref().map_or(0, |first| first.len() as u64);
+                let rest = held.rest.as_ref();
+                let rest = rest.map_or(Some(0), |rest| rest.incoming.size_hint().exact());
+                rest.map_or_else(SizeHint::new, |rest| SizeHint::with_exact(first + rest))
+            }
         }
     }
 }

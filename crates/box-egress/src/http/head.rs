@@ -25,6 +25,14 @@ pub(crate) enum HeadError {
     TooSlow,
 }
 
+/// How a request says where its body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyLength {
+    Absent,
+    Sized(u64),
+    Chunked,
+}
+
 /// A request line and its headers.
 pub(crate) struct Head {
     pub(crate) method: String,
@@ -56,15 +64,7 @@ async fn read_until_end(
 ) -> Result<(BytesMut, usize), HeadError> {
     let mut judged = 0;
     loop {
-        let end = bytes
-            .windows(HEAD_END.len())
-            .position(|window| window == HEAD_END);
-        let head_bytes = end.map_or(bytes.len(), |at| at + HEAD_END.len());
-        if head_bytes > HEAD_BYTES_MAX {
-            return Err(HeadError::TooLong);
-        }
-        check_octets(&bytes[..head_bytes], judged)?;
-        if end.is_some() {
+        if let Some(head_bytes) = end_of_head(&bytes, judged, HEAD_BYTES_MAX)? {
             return Ok((bytes, head_bytes));
         }
         judged = bytes.len();
@@ -74,6 +74,25 @@ async fn read_until_end(
             Ok(_) => {}
         }
     }
+}
+
+/// How long the head at the beginning of `bytes` is, once all of it is there. The first `judged`
+/// bytes were looked at before.
+pub(crate) fn end_of_head(
+    bytes: &[u8],
+    judged: usize,
+    bytes_max: usize,
+) -> Result<Option<usize>, HeadError> {
+    let from = judged.saturating_sub(HEAD_END.len());
+    let end = bytes[from..]
+        .windows(HEAD_END.len())
+        .position(|window| window == HEAD_END);
+    let head_bytes = end.map_or(bytes.len(), |at| from + at + HEAD_END.len());
+    if head_bytes > bytes_max {
+        return Err(HeadError::TooLong);
+    }
+    check_octets(&bytes[..head_bytes], judged)?;
+    Ok(end.map(|_| head_bytes))
 }
 
 /// Every line ends in CR LF, and no other control character but TAB stands in it.
@@ -92,7 +111,7 @@ fn check_octets(head: &[u8], judged: usize) -> Result<(), HeadError> {
     Ok(())
 }
 
-fn parse(bytes: &Bytes, head_bytes: usize) -> Result<Head, HeadError> {
+pub(crate) fn parse(bytes: &Bytes, head_bytes: usize) -> Result<Head, HeadError> {
     if bytes.starts_with(b"\r") {
         return Err(HeadError::Malformed);
     }
@@ -164,6 +183,17 @@ impl Head {
             .iter()
             .filter(move |(own, _)| own == name)
             .map(|(_, value)| value)
+    }
+
+    /// How long the body is.
+    pub(crate) fn body_length(&self) -> BodyLength {
+        if self.has("transfer-encoding") {
+            return BodyLength::Chunked;
+        }
+        // Eighteen digits at most, see `check_framing`.
+        let length = self.values("content-length").next();
+        let length = length.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        length.map_or(BodyLength::Absent, BodyLength::Sized)
     }
 
     fn check_framing(&self) -> Result<(), HeadError> {

@@ -5,7 +5,7 @@ use super::headers::named_by_connection;
 use crate::intercept::verdict::is_credential_header;
 use crate::refuse::Refused;
 use box_api::egress::{HostName, Reason};
-use http::{Method, Request, Uri, Version, header};
+use http::{HeaderMap, HeaderName, Method, Request, Uri, Version, header};
 use hyper::ext::Protocol;
 
 /// The host and port a connection belongs to; every request on it must be for it.
@@ -40,10 +40,40 @@ pub(crate) fn check<B>(request: &Request<B>, site: &Site) -> Result<Kind, Refuse
         || named_by_connection(headers)
             .iter()
             .any(is_credential_header)
+        || !has_sound_path(request)
     {
         return Err(site.refuse(Reason::Malformed));
     }
-    kind_of(request).ok_or_else(|| site.refuse(Reason::Method))
+    let kind = kind_of(request).ok_or_else(|| site.refuse(Reason::Method))?;
+    let has_body = [header::CONTENT_LENGTH, header::TRANSFER_ENCODING]
+        .iter()
+        .any(|name| headers.contains_key(name));
+    if kind != Kind::Plain && has_body {
+        return Err(site.refuse(Reason::Malformed));
+    }
+    Ok(kind)
+}
+
+/// HTTP/2 takes anything for a path. What does not begin with `/` would be read as a host, or as
+/// another request, on a connection that speaks HTTP/1.1.
+fn has_sound_path<B>(request: &Request<B>) -> bool {
+    let (method, uri) = (request.method(), request.uri());
+    if method == Method::CONNECT && uri.path_and_query().is_none() {
+        return true;
+    }
+    // As it would be written: a query alone has no path, whatever `path` says.
+    let text = uri.path_and_query().map_or("/", |text| text.as_str());
+    text.starts_with('/') || (method == Method::OPTIONS && text == "*")
+}
+
+/// A header that many servers take for one that logs somebody in: CGI and its heirs know no
+/// difference between `_` and `-`.
+pub(crate) fn has_disguised_credential(headers: &HeaderMap) -> bool {
+    let mut names = headers.keys().map(HeaderName::as_str);
+    names.any(|name| {
+        let plain = name.contains('_').then(|| name.replace('_', "-").parse());
+        matches!(plain, Some(Ok(plain)) if is_credential_header(&plain))
+    })
 }
 
 fn kind_of<B>(request: &Request<B>) -> Option<Kind> {
@@ -211,6 +241,34 @@ mod tests {
     }
 
     #[test]
+    fn path_that_would_be_read_as_a_host_is_malformed() {
+        let http2 = |path: &'static str| {
+            let uri = Uri::builder().scheme("https").authority("cred.test");
+            let uri = uri.path_and_query(path).build();
+            uri.map(|uri| Request::builder().version(Version::HTTP_2).uri(uri))
+        };
+        for path in ["evil.test/", "http://evil.test/", "@evil.test/", "*"] {
+            // Some of them are no URI in the first place.
+            if let Ok(request) = http2(path) {
+                assert_eq!(outcome(request), Err(Reason::Malformed), "{path}");
+            }
+        }
+        let all = Request::builder().method("OPTIONS").uri("*");
+        assert_eq!(outcome(all.header("host", "cred.test")), Ok(Kind::Plain));
+    }
+
+    #[test]
+    fn header_with_underscores_is_the_one_with_dashes() {
+        let headers = |name: &'static str| {
+            HeaderMap::from_iter([(HeaderName::from_static(name), "1".parse().unwrap())])
+        };
+        assert!(has_disguised_credential(&headers("x_api_key")));
+        assert!(has_disguised_credential(&headers("x-api_key")));
+        assert!(!has_disguised_credential(&headers("x_trace_id")));
+        assert!(!has_disguised_credential(&headers("x-api-key")));
+    }
+
+    #[test]
     fn websocket_is_told_apart_in_both_protocols() {
         let http1 = Request::builder()
             .uri("/x")
@@ -218,6 +276,13 @@ mod tests {
             .header("connection", "keep-alive, Upgrade")
             .header("upgrade", "WebSocket");
         assert_eq!(outcome(http1), Ok(Kind::UpgradeHttp1));
+        let with_body = Request::builder()
+            .uri("/x")
+            .header("host", "cred.test")
+            .header("connection", "upgrade")
+            .header("upgrade", "websocket")
+            .header("content-length", "5");
+        assert_eq!(outcome(with_body), Err(Reason::Malformed));
         let http2 = |protocol: &'static str| {
             Request::builder()
                 .version(Version::HTTP_2)

@@ -10,13 +10,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use box_api::egress::Reason;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use tokio::io::copy_bidirectional_with_sizes;
 
 const BUFFER_BYTES: usize = 16 << 10;
+const KEY_BYTES: usize = 16;
+/// RFC 6455 §1.3.
+const KEY_SUFFIX: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const KEY: HeaderName = HeaderName::from_static("sec-websocket-key");
 const ACCEPT: HeaderName = HeaderName::from_static("sec-websocket-accept");
 const VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
@@ -39,6 +43,7 @@ impl Upgrade {
     pub(crate) async fn pass_on(mut self, relay: &Relay) -> Result<Outcome, Refused> {
         let site = relay.upstream.site();
         let mut outgoing = outgoing(&mut self.parts, Flow::empty());
+        outgoing.headers_mut().remove(header::TE);
         *outgoing.method_mut() = Method::GET;
         set_upgrade(outgoing.headers_mut());
         if self.kind == Kind::ConnectHttp2 {
@@ -48,11 +53,17 @@ impl Upgrade {
                 .headers_mut()
                 .insert(VERSION, HeaderValue::from_static("13"));
         }
+        let proof = proof_for(outgoing.headers()).ok_or_else(|| site.refuse(Reason::Malformed))?;
         // The client's side can be taken over once it has our answer.
         let client = hyper::upgrade::on(Request::from_parts(self.parts, self.body));
         let (mut response, room) = relay.upstream.send_alone(outgoing).await?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Ok(Outcome::Refused(response));
+        }
+        // A host that does not prove it read this request as a handshake would read what follows
+        // as further requests.
+        if !is_proven(response.headers(), &proof) {
+            return Err(site.refuse(Reason::UpstreamFailed));
         }
         let host = hyper::upgrade::on(&mut response);
         let busy = relay.busy.clone();
@@ -88,9 +99,58 @@ fn agreed(kind: Kind, mut headers: HeaderMap) -> Response<Flow> {
     response
 }
 
+/// What a host answers a handshake with, if it is one: a single key of sixteen bytes (RFC 6455
+/// §4.2.1, §4.2.2).
+fn proof_for(headers: &HeaderMap) -> Option<String> {
+    let mut keys = headers.get_all(KEY).iter();
+    let (key, None) = (keys.next()?, keys.next()) else {
+        return None;
+    };
+    let bytes = STANDARD.decode(key).ok()?;
+    let mut hash = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+    hash.update(key.as_bytes());
+    hash.update(KEY_SUFFIX);
+    (bytes.len() == KEY_BYTES).then(|| STANDARD.encode(hash.finish()))
+}
+
+fn is_proven(headers: &HeaderMap, proof: &str) -> bool {
+    let mut values = headers.get_all(ACCEPT).iter();
+    let upgrade = headers.get(header::UPGRADE);
+    values.next().is_some_and(|value| value == proof)
+        && values.next().is_none()
+        && upgrade.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
+}
+
 /// Sixteen random bytes (RFC 6455 §4.1).
 fn fresh_key() -> Option<HeaderValue> {
-    let mut bytes = [0; 16];
+    let mut bytes = [0; KEY_BYTES];
     getrandom::fill(&mut bytes).ok()?;
     HeaderValue::from_str(&STANDARD.encode(bytes)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handshake_has_one_key_and_one_proof() {
+        let mut headers = HeaderMap::new();
+        // The example of RFC 6455 §1.3.
+        headers.insert(KEY, HeaderValue::from_static("dGhlIHNhbXBsZSBub25jZQ=="));
+        let proof = proof_for(&headers).unwrap();
+        assert_eq!(proof, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+        let answer = |upgrade: &'static str, accept: &str| {
+            HeaderMap::from_iter([
+                (header::UPGRADE, HeaderValue::from_static(upgrade)),
+                (ACCEPT, accept.parse().unwrap()),
+            ])
+        };
+        assert!(is_proven(&answer("WebSocket", &proof), &proof));
+        assert!(!is_proven(&answer("h2c", &proof), &proof));
+        assert!(!is_proven(&answer("websocket", "YWNjZXB0"), &proof));
+        headers.append(KEY, HeaderValue::from_static("dGhlIHNhbXBsZSBub25jZQ=="));
+        assert_eq!(proof_for(&headers), None, "two keys");
+        headers.insert(KEY, HeaderValue::from_static("a2V5"));
+        assert_eq!(proof_for(&headers), None, "a short one");
+    }
 }

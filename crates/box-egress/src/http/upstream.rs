@@ -4,15 +4,16 @@
 use super::body::Flow;
 use super::leash::LeashEnd;
 use super::request::Site;
+use crate::connect::connect;
 use crate::context::{BoxContext, Configured, Room};
-use crate::dial::dial;
 use crate::limits::{HANDSHAKE_WAIT, RESPONSE_WAIT};
 use crate::policy::Allowed;
 use crate::refuse::Refused;
+use crate::tally::Tally;
 use box_api::egress::Reason;
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderValue, Request, Response, Uri, header};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ClientConfig;
@@ -105,6 +106,11 @@ impl Upstream {
         }
     }
 
+    /// What the box's connection amounts to.
+    pub(crate) fn tally(&self) -> &Tally {
+        self.allowed.tally()
+    }
+
     pub(crate) fn site(&self) -> Site {
         Site {
             host: self.allowed.host().clone(),
@@ -162,6 +168,7 @@ impl Upstream {
                 let host = HeaderValue::from_str(&self.authority());
                 let host = host.map_err(|_| self.refuse(Reason::Malformed))?;
                 request.headers_mut().insert(header::HOST, host);
+                frame_for_http1(&mut request);
                 let answer = timeout(RESPONSE_WAIT, sender.try_send_request(request)).await;
                 self.keep(sender).await;
                 answer
@@ -269,12 +276,7 @@ impl Upstream {
         if let Some(seed) = self.seed.lock().await.take() {
             return Ok(seed);
         }
-        let pinned = self
-            .configured
-            .resolver
-            .resolve(self.allowed.clone())
-            .await?;
-        dial(&pinned).await
+        connect(&self.ctx, &self.configured, self.allowed.clone()).await
     }
 
     async fn handshake(
@@ -341,6 +343,20 @@ enum Sent {
     NotAtAll(Request<Flow>),
 }
 
+/// Says how long the body is where hyper would take a request for one without (`GET`, `HEAD`), and
+/// that `TE` concerns this connection alone (RFC 9110 §10.1.4).
+fn frame_for_http1(request: &mut Request<Flow>) {
+    let has_body = !request.body().is_end_stream();
+    let headers = request.headers_mut();
+    if has_body && !headers.contains_key(header::CONTENT_LENGTH) {
+        let chunked = HeaderValue::from_static("chunked");
+        headers.insert(header::TRANSFER_ENCODING, chunked);
+    }
+    if headers.contains_key(header::TE) && !headers.contains_key(header::UPGRADE) {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("te"));
+    }
+}
+
 fn path_of<B>(request: &Request<B>) -> PathAndQuery {
     let path = request.uri().path_and_query().cloned();
     path.unwrap_or_else(|| PathAndQuery::from_static("/"))
@@ -364,6 +380,7 @@ mod tests {
                 ..Policy::nothing()
             },
             bindings: Vec::new(),
+            logins: crate::intercept::login::book::BoxLogins::default(),
         };
         let allowed = admit(&settings, &HostName::parse("ok.test").unwrap(), 80).unwrap();
         let trusted = configured(&RootCertStore::empty(), None);

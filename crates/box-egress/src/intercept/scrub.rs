@@ -1,13 +1,17 @@
 //! Keeps a credential that a host sends back from reaching the box: replaced by the placeholder
-//! in headers, and, best effort, in plain text bodies (catalogue G20, G24). Encoded bodies and
-//! other spellings of the secret are out of reach.
+//! in headers, and, best effort, in plain text bodies (catalogue G20, G24), as it is and in base64.
+//! Compressed bodies and other spellings of the secret are out of reach.
 
 use super::grant::Grant;
 use super::verdict::is_harmless_cookie;
 use crate::secret::Secret;
+use base64::Engine as _;
+use base64::engine::GeneralPurpose;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::{Bytes, BytesMut};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use memchr::memmem;
+use zeroize::Zeroizing;
 
 /// A secret and what stands in its place.
 struct Needle {
@@ -22,6 +26,12 @@ pub(crate) struct Scrub {
     held: Bytes,
     tell: Option<Box<dyn Fn() + Send + Sync>>,
 }
+
+/// Bytes that base64 takes at a time.
+const BASE64_PLACES: usize = 3;
+const ALPHABETS: [&GeneralPurpose; 2] = [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD];
+/// Less of a secret would be found where it is not.
+const BASE64_CHARS_MIN: usize = 12;
 
 /// Media types in which a secret would stand as it is.
 const TEXT_TYPES: [&str; 6] = [
@@ -151,12 +161,46 @@ fn drop_cookies(headers: &mut HeaderMap) {
 fn needles(grants: &[Grant]) -> Vec<Needle> {
     let present = grants
         .iter()
-        .filter_map(|grant| Some((grant, grant.secret()?)));
-    let needle = |(grant, secret): (&Grant, &[u8])| Needle {
-        secret: Secret::new(secret),
-        placeholder: grant.placeholder.clone(),
+        .filter_map(|grant| Some((grant.secret()?, &grant.placeholder)));
+    let spellings = |(secret, placeholder): (&[u8], &String)| {
+        let plain = Needle {
+            secret: Secret::new(secret),
+            placeholder: placeholder.clone(),
+        };
+        let encoded = (0..BASE64_PLACES).flat_map(move |place| {
+            ALPHABETS.map(|alphabet| in_base64(secret, placeholder, place, alphabet))
+        });
+        let mut all = vec![plain];
+        for needle in encoded.filter(|needle| needle.placeholder.len() >= BASE64_CHARS_MIN) {
+            // Both alphabets spell most tokens alike.
+            if all
+                .iter()
+                .all(|own| own.secret.bytes() != needle.secret.bytes())
+            {
+                all.push(needle);
+            }
+        }
+        all
     };
-    present.map(needle).collect()
+    present.flat_map(spellings).collect()
+}
+
+/// The characters of a secret in base64 that are the same whatever stands around it, when it
+/// begins `place` bytes into a group of three; `Basic` with a user of the box's choice, echoed,
+/// would spell it so. What takes their place is as long.
+fn in_base64(secret: &[u8], placeholder: &str, place: usize, alphabet: &GeneralPurpose) -> Needle {
+    let core = |bytes: &[u8]| {
+        let shifted = Zeroizing::new([&[0; BASE64_PLACES][..place], bytes].concat());
+        let text = Zeroizing::new(alphabet.encode(&*shifted));
+        let (first, end) = ((place * 8).div_ceil(6), shifted.len() * 8 / 6);
+        Secret::new(&text.as_bytes()[first..end])
+    };
+    let (secret, filler) = (core(secret), core(placeholder.as_bytes()));
+    let filler = filler.bytes().iter().cycle().take(secret.bytes().len());
+    Needle {
+        placeholder: filler.map(|byte| char::from(*byte)).collect(),
+        secret,
+    }
 }
 
 fn is_identity(headers: &HeaderMap) -> bool {
@@ -269,6 +313,28 @@ mod tests {
         let letters: Vec<String> = text.chars().map(String::from).collect();
         let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
         assert_eq!(passed(&mut scrub.unwrap(), &letters), clean);
+    }
+
+    #[test]
+    fn secret_in_base64_is_found_wherever_it_begins() {
+        for user in ["", "u", "us", "use", "user:"] {
+            let text = STANDARD_NO_PAD.encode(format!("{user}:{SECRET}:more"));
+            for cut in 0..text.len() {
+                let (scrub, told) = scrub(&HeaderMap::new());
+                let mut scrub = scrub.unwrap();
+                let clean = passed(&mut scrub, &[&text[..cut], &text[cut..]]);
+                assert_eq!(clean.len(), text.len());
+                let decoded = STANDARD_NO_PAD.decode(clean).unwrap();
+                let decoded = String::from_utf8_lossy(&decoded).into_owned();
+                // No more than a letter at either end is left.
+                assert!(!decoded.contains("S3CRE"), "{decoded}");
+                assert_eq!(told.load(Ordering::Relaxed), 1);
+            }
+        }
+        let harmless = STANDARD_NO_PAD.encode("nothing to be seen in this text");
+        let (scrub, told) = scrub(&HeaderMap::new());
+        assert_eq!(passed(&mut scrub.unwrap(), &[&harmless]), harmless);
+        assert_eq!(told.load(Ordering::Relaxed), 0);
     }
 
     #[test]

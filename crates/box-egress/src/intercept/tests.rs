@@ -59,6 +59,7 @@ fn fixture(authority: &Authority) -> (Fixture, Allowed) {
         placeholder: PLACEHOLDER.into(),
         credential: "c".into(),
         hosts: hosts.clone(),
+        github: None,
     };
     let settings = Settings {
         policy: Policy {
@@ -66,6 +67,7 @@ fn fixture(authority: &Authority) -> (Fixture, Allowed) {
             ..Policy::nothing()
         },
         bindings: vec![binding],
+        logins: login::book::BoxLogins::default(),
     };
     let allowed = policy::admit(&settings, &host, 443).unwrap();
     let spec = CredentialSpec {
@@ -139,13 +141,23 @@ async fn expect(stream: &mut (impl AsyncRead + Unpin), bytes: &[u8]) {
 fn websocket_request(token: &str) -> String {
     format!(
         "GET /ws HTTP/1.1\r\nHost: {HOST}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-         Sec-WebSocket-Key: a2V5\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\
          Authorization: Bearer {token}\r\n\r\n"
     )
 }
 
-const SWITCHING: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\
-    Upgrade: websocket\r\nSec-WebSocket-Accept: YWNjZXB0\r\n\r\n";
+/// What a host answers to this handshake (RFC 6455 §4.2.2).
+fn switching(asked: &str) -> String {
+    let key = asked.split("sec-websocket-key: ").nth(1).unwrap();
+    let key = key.split("\r\n").next().unwrap();
+    let text = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+    let digest = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
+    let proof = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, digest);
+    format!(
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Accept: {proof}\r\n\r\n"
+    )
+}
 
 fn run<F: Future<Output = ()>>(test: F) {
     enter_own_network();
@@ -172,12 +184,15 @@ fn websocket_over_http1_goes_both_ways_with_the_real_token() {
             "{asked}"
         );
         assert!(asked.contains("upgrade: websocket\r\n"), "{asked}");
-        assert!(asked.contains("sec-websocket-key: a2V5\r\n"), "{asked}");
-        host.write_all(SWITCHING).await.unwrap();
+        assert!(
+            asked.contains("sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n"),
+            "{asked}"
+        );
+        host.write_all(switching(&asked).as_bytes()).await.unwrap();
         let answer = read_head(&mut in_box).await;
         assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
         assert!(
-            answer.contains("sec-websocket-accept: YWNjZXB0\r\n"),
+            answer.contains("sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"),
             "{answer}"
         );
         in_box.write_all(b"\x81\x04ping").await.unwrap();
@@ -214,7 +229,7 @@ fn websocket_over_http2_becomes_one_over_http1() {
             "{asked}"
         );
         assert!(asked.contains("sec-websocket-key: "), "{asked}");
-        host.write_all(SWITCHING).await.unwrap();
+        host.write_all(switching(&asked).as_bytes()).await.unwrap();
         let answer = answer.await.unwrap().unwrap();
         assert_eq!(answer.status(), StatusCode::OK);
         let mut in_box = TokioIo::new(hyper::upgrade::on(answer).await.unwrap());

@@ -76,6 +76,9 @@ const HARMLESS_COOKIES: [&str; 6] = [
     "cf_clearance",
 ];
 
+/// Stands where a password would, when the token is the user's name.
+const PASSWORD_THAT_IS_NONE: &str = "x-oauth-basic";
+
 /// Padding may be there or not.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
@@ -100,6 +103,11 @@ pub(crate) struct Swap {
 }
 
 impl Swap {
+    /// Whether a credential takes the place of a placeholder.
+    pub(crate) fn is_secret(&self) -> bool {
+        self.value.is_some()
+    }
+
     pub(crate) fn apply(self, headers: &mut HeaderMap) {
         match self.value {
             Some(value) => drop(headers.insert(self.name, value)),
@@ -117,29 +125,39 @@ pub(crate) fn is_harmless_cookie(name: &str) -> bool {
     HARMLESS_COOKIES.contains(&name)
 }
 
+/// What a request becomes on its way out.
+pub(crate) struct Swaps {
+    pub(crate) headers: Vec<Swap>,
+    /// The query that goes out instead; `None` where it stays as it is.
+    pub(crate) query: Option<Zeroizing<String>>,
+}
+
 /// Judges headers and query. `owner_of` tells whose placeholder a text is, if it is one.
 pub(crate) fn judge(
     headers: &HeaderMap,
     query: &str,
     grants: &[Grant],
     owner_of: impl Fn(&str) -> Option<BoxId>,
-) -> Result<Vec<Swap>, Offence> {
+) -> Result<Swaps, Offence> {
     let judge = Judge { grants, owner_of };
-    judge.query(query)?;
+    let query = judge.query(query)?;
     judge.cookies(headers)?;
     let mut swaps = Vec::new();
     let own_headers = grants.iter().filter_map(|grant| grant.credential.as_ref());
     let own_headers = own_headers.flat_map(|credential| &credential.spec.carried);
     let own_headers = own_headers.filter_map(|carriage| match carriage {
         Carriage::Header { name } => Some(name.as_str()),
-        Carriage::Bearer | Carriage::Basic => None,
+        Carriage::Bearer | Carriage::Basic | Carriage::Query { .. } => None,
     });
     for name in CREDENTIAL_HEADERS.into_iter().chain(own_headers) {
         if name != "cookie" {
             swaps.extend(judge.header(headers, name)?);
         }
     }
-    Ok(swaps)
+    Ok(Swaps {
+        headers: swaps,
+        query,
+    })
 }
 
 struct Judge<'a, OwnerOf> {
@@ -208,11 +226,9 @@ impl<OwnerOf: Fn(&str) -> Option<BoxId>> Judge<'_, OwnerOf> {
         let pair = BASE64.decode(encoded).map_err(|_| foreign())?;
         let pair = String::from_utf8(pair).map_err(|_| foreign())?;
         let (user, password) = pair.split_once(':').ok_or_else(foreign)?;
-        let (placeholder, as_user) = if password.is_empty() {
-            (user, true)
-        } else {
-            (password, false)
-        };
+        // `<it>:` and, as GitHub spells it, `<it>:x-oauth-basic`.
+        let as_user = password.is_empty() || password == PASSWORD_THAT_IS_NONE;
+        let placeholder = if as_user { user } else { password };
         let secret = self.secret_for(placeholder, &Carriage::Basic)?;
         let secret = Zeroizing::new(secret.ok_or_else(foreign)?);
         // A user that is itself a placeholder or token is not what a user name is for.
@@ -220,7 +236,7 @@ impl<OwnerOf: Fn(&str) -> Option<BoxId>> Judge<'_, OwnerOf> {
             return Err(foreign());
         }
         let pair = if as_user {
-            [secret.as_slice(), b":"].concat()
+            [secret.as_slice(), b":", password.as_bytes()].concat()
         } else {
             [user.as_bytes(), b":", &secret].concat()
         };
@@ -253,15 +269,52 @@ impl<OwnerOf: Fn(&str) -> Option<BoxId>> Judge<'_, OwnerOf> {
             .ok_or(Offence::CredentialMissing)
     }
 
-    fn query(&self, query: &str) -> Result<(), Offence> {
-        for pair in query.split(['&', ';']) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = percent_decoded(name).to_ascii_lowercase();
-            if !value.is_empty() && CREDENTIAL_PARAMETERS.contains(&name.as_str()) {
-                return Err(self.offence(&percent_decoded(value)));
+    /// The query with the secret in place of the placeholder, where one may be carried there.
+    fn query(&self, query: &str) -> Result<Option<Zeroizing<String>>, Offence> {
+        let own = self.own_parameters();
+        let mut swapped = Zeroizing::new(String::new());
+        let mut is_swapped = false;
+        let mut seen: Vec<String> = Vec::new();
+        for pair in query.split_inclusive(['&', ';']) {
+            let end = pair.strip_suffix(['&', ';']).map_or(pair.len(), str::len);
+            let (pair, separator) = pair.split_at(end);
+            let (written, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = percent_decoded(written).to_ascii_lowercase();
+            let is_own = own.contains(&name);
+            if value.is_empty() || !(is_own || CREDENTIAL_PARAMETERS.contains(&name.as_str())) {
+                swapped.push_str(pair);
+                swapped.push_str(separator);
+                continue;
             }
+            let value = percent_decoded(value);
+            // Which of two a server takes is not known.
+            if !is_own || seen.contains(&name) {
+                return Err(self.offence(&value));
+            }
+            let carriage = Carriage::Query { name: name.clone() };
+            let secret = self.secret_for(&value, &carriage)?.map(Zeroizing::new);
+            let secret = secret.ok_or(Offence::CredentialMissing)?;
+            swapped.push_str(written);
+            swapped.push('=');
+            percent_encode(&secret, &mut swapped);
+            swapped.push_str(separator);
+            seen.push(name);
+            is_swapped = true;
         }
-        Ok(())
+        Ok(is_swapped.then_some(swapped))
+    }
+
+    /// Names of query parameters that credentials of this host are carried in, in lower case.
+    fn own_parameters(&self) -> Vec<String> {
+        let grants = self.grants.iter();
+        let credentials = grants.filter_map(|grant| grant.credential.as_ref());
+        let carried = credentials.flat_map(|credential| &credential.spec.carried);
+        carried
+            .filter_map(|carriage| match carriage {
+                Carriage::Query { name } => Some(name.to_ascii_lowercase()),
+                Carriage::Bearer | Carriage::Basic | Carriage::Header { .. } => None,
+            })
+            .collect()
     }
 
     fn cookies(&self, headers: &HeaderMap) -> Result<(), Offence> {
@@ -308,7 +361,8 @@ impl<OwnerOf: Fn(&str) -> Option<BoxId>> Judge<'_, OwnerOf> {
 
 fn same_carriage(own: &Carriage, asked: &Carriage) -> bool {
     match (own, asked) {
-        (Carriage::Header { name: own }, Carriage::Header { name: asked }) => {
+        (Carriage::Header { name: own }, Carriage::Header { name: asked })
+        | (Carriage::Query { name: own }, Carriage::Query { name: asked }) => {
             own.eq_ignore_ascii_case(asked)
         }
         _ => own == asked,
@@ -332,6 +386,20 @@ fn percent_decoded(text: &str) -> String {
         rest = left;
     }
     String::from_utf8_lossy(&decoded).into_owned()
+}
+
+/// Encodes whatever is not unreserved (RFC 3986 §2.3).
+fn percent_encode(bytes: &[u8], into: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
+            into.push(char::from(*byte));
+        } else {
+            into.push('%');
+            into.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            into.push(char::from(DIGITS[usize::from(byte & 15)]));
+        }
+    }
 }
 
 fn hex(digit: u8) -> Option<u8> {

@@ -5,7 +5,7 @@ use super::{Door, Refused};
 use crate::context::BoxContext;
 use crate::http::body::Flow;
 use crate::http::leash::Leash;
-use crate::http::serve::{Life, serve};
+use crate::http::serve::{Life, Speaks, serve};
 use crate::intercept::leaf::Purpose;
 use crate::limits::REFUSAL_WAIT;
 use crate::socket::Rewound;
@@ -33,11 +33,12 @@ pub(crate) async fn refuse(ctx: &BoxContext, host: &HostName, refused: Refused, 
             return;
         };
         let refused = Arc::new(refused);
+        let speaks = Speaks::agreed(client.get_ref().1.alpn_protocol());
         let handler = move |_| {
             let refused = Arc::clone(&refused);
             async move { refused.page(Door::Host).map(Flow::page) }
         };
-        serve(client, Life::KeepAlive, leash.end(), handler).await;
+        serve(client, Life::KeepAlive(speaks), leash.end(), handler).await;
     };
     // A client that trusts no CA of ours, or waits, is not waited for.
     drop(timeout(REFUSAL_WAIT, answer).await);

@@ -170,8 +170,15 @@ fn host_is_told_what_each_connection_carried() {
         (100..100_000).contains(&tunnelled.sent_bytes),
         "{tunnelled:?}"
     );
-    let seen =
-        inside.run(|client| async move { client.get("cred.test", "/bytes/3000000", &[]).await });
+    let seen = inside.run(|client| async move {
+        client
+            .get(
+                "cred.test",
+                "/bytes/3000000",
+                &[("x-api-key", PLACEHOLDER_A)],
+            )
+            .await
+    });
     assert_eq!(seen.body.len(), 3_000_000);
     let opened = passed(&mut world, &inside, "cred.test");
     assert_eq!(opened.rule, "credential");

@@ -185,6 +185,8 @@ fn check_says_what_would_happen_without_asking_anybody() {
             box_id: inside.id,
             host: host.into(),
             port,
+            asked: None,
+            address: None,
         };
         let answer = world.host.call(request);
         let Answer::Checked(checked) = answer else {
@@ -233,6 +235,7 @@ fn wrong_descriptors_are_refused() {
         policy: allow(&[]),
         bindings: Vec::new(),
         map: Vec::new(),
+        logins: Vec::new(),
         listeners: box_api::egress::Listeners::Two,
     };
     let all = inside.descriptors();

@@ -169,6 +169,7 @@ fn placeholder_is_refused_at_other_hosts() {
         placeholder: "github_pat_PLACEHOLDER-of-box-a".into(),
         credential: "git".into(),
         hosts: vec![name("git.test")],
+        github: None,
     };
     let bindings = [bound(PLACEHOLDER_A), vec![git]].concat();
     let inside = world.new_box(allow(&["cred.test", "git.test"]), bindings);

@@ -78,16 +78,22 @@ impl World {
             roots_pem: String::new(),
             extra_roots_pem: self.rig.ca_pem().to_owned(),
             ca_cert_pem: Some(self.authority.cert_pem.clone()),
+            secure_resolvers: Vec::new(),
+            proxy: None,
         }
     }
 
     /// Also forgets what was resolved before.
     pub(crate) fn configure(&mut self) {
-        let request = Request::Configure(self.configuration());
-        let answer = self
-            .host
-            .call_with(request, self.authority.key_pem.as_bytes(), &[]);
-        assert_eq!(answer, Answer::Done);
+        let configuration = self.configuration();
+        assert_eq!(self.configure_as(configuration, b""), Answer::Done);
+    }
+
+    /// `login` is for the proxy.
+    pub(crate) fn configure_as(&mut self, configuration: Configuration, login: &[u8]) -> Answer {
+        let secret = [self.authority.key_pem.as_bytes(), login].concat();
+        let request = Request::Configure(configuration);
+        self.host.call_with(request, &secret, &[])
     }
 
     pub(crate) fn add_credential(&mut self, id: &str, hosts: &[&str], secret: &str) {
@@ -134,6 +140,7 @@ impl World {
             policy,
             bindings,
             map,
+            logins: Vec::new(),
             listeners,
         };
         let descriptors = inside.descriptors();
@@ -204,6 +211,7 @@ pub(crate) fn bound(placeholder: &str) -> Vec<Binding> {
         placeholder: placeholder.to_owned(),
         credential: CREDENTIAL.to_owned(),
         hosts: vec![name("cred.test")],
+        github: None,
     }]
 }
 

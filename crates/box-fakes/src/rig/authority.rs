@@ -65,6 +65,8 @@ impl Authority {
         params
             .distinguished_name
             .push(DnType::CommonName, "rig leaf");
+        // Python from 3.13 on wants it (RFC 5280 §4.2.1.1).
+        params.use_authority_key_identifier_extension = true;
         if kind == LeafKind::Expired {
             params.not_before = rcgen::date_time_ymd(2020, 1, 1);
             params.not_after = rcgen::date_time_ymd(2020, 2, 1);

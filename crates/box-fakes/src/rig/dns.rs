@@ -7,8 +7,8 @@ use hickory_proto::rr::{Name, RData, Record, RecordType};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, UdpSocket};
 
 /// Without EDNS a UDP answer ends here (RFC 1035 4.2.1).
 const UDP_BYTES_MAX: usize = 512;
@@ -62,12 +62,16 @@ pub(crate) async fn serve_tcp(internet: Rc<Internet>, listener: TcpListener) {
         let Ok((stream, _)) = listener.accept().await else {
             continue;
         };
-        tokio::task::spawn_local(converse(Rc::clone(&internet), stream));
+        tokio::task::spawn_local(converse(Rc::clone(&internet), stream, Wire::Tcp));
     }
 }
 
 /// Messages with two bytes of length in front (RFC 1035 4.2.2).
-async fn converse(internet: Rc<Internet>, mut stream: TcpStream) -> Option<()> {
+pub(crate) async fn converse(
+    internet: Rc<Internet>,
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    wire: Wire,
+) -> Option<()> {
     loop {
         let length = tokio::time::timeout(IDLE, stream.read_u16())
             .await
@@ -75,7 +79,7 @@ async fn converse(internet: Rc<Internet>, mut stream: TcpStream) -> Option<()> {
             .ok()?;
         let mut query = vec![0; usize::from(length)];
         stream.read_exact(&mut query).await.ok()?;
-        if let Some(answer) = answer(&internet, &query, Wire::Tcp) {
+        if let Some(answer) = answer(&internet, &query, wire) {
             stream
                 .write_u16(u16::try_from(answer.len()).ok()?)
                 .await
@@ -86,18 +90,25 @@ async fn converse(internet: Rc<Internet>, mut stream: TcpStream) -> Option<()> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wire {
+pub(crate) enum Wire {
     Udp,
     Tcp,
+    /// Over TLS or HTTPS.
+    Tls,
 }
 
-fn answer(internet: &Internet, query: &[u8], wire: Wire) -> Option<Vec<u8>> {
+pub(crate) fn answer(internet: &Internet, query: &[u8], wire: Wire) -> Option<Vec<u8>> {
     let query = Message::from_vec(query).ok()?;
     let mut reply = Message::new(query.metadata.id, MessageType::Response, OpCode::Query);
     reply.metadata.recursion_desired = query.metadata.recursion_desired;
     reply.metadata.recursion_available = true;
     if let [question] = query.queries.as_slice() {
         reply.add_query(question.clone());
+        if wire == Wire::Tls {
+            let name = question.name().to_ascii();
+            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            internet.with(|world| world.asked_secretly.push(name));
+        }
         let code = resolve(
             internet,
             question.name(),

@@ -1,7 +1,7 @@
 //! The internet's thread: owns all state, serves every port.
 
 use super::authority::Authority;
-use super::{Listener, RESOLVER, World, dns, namespace, web};
+use super::{Listener, RESOLVER, World, dns, namespace, peer, web};
 use anyhow::{Context as _, Result};
 use rustix::thread::Pid;
 use std::cell::RefCell;
@@ -117,7 +117,11 @@ async fn start_servers(internet: &Rc<Internet>) -> Result<()> {
         let internet = Rc::clone(internet);
         tokio::task::spawn_local(async move {
             while let Some((stream, at)) = accept(&internet, &listener).await {
-                tokio::task::spawn_local(web::serve(Rc::clone(&internet), stream, at, scheme));
+                let internet = Rc::clone(&internet);
+                match internet.with(|world| world.peers.get(&at).cloned()) {
+                    Some(own) => tokio::task::spawn_local(peer::serve(internet, stream, own)),
+                    None => tokio::task::spawn_local(web::serve(internet, stream, at, scheme)),
+                };
             }
         });
     }
@@ -137,7 +141,7 @@ pub(crate) fn listen(internet: &Rc<Internet>, port: u16, kind: Listener) -> Resu
 }
 
 /// A listener for IPv4 and IPv6 on every address.
-fn everywhere(port: u16) -> Result<TcpListener> {
+pub(crate) fn everywhere(port: u16) -> Result<TcpListener> {
     let open = || {
         let socket = TcpSocket::new_v6()?;
         socket.set_reuseaddr(true)?;
@@ -148,7 +152,10 @@ fn everywhere(port: u16) -> Result<TcpListener> {
 }
 
 /// The next connection and the address that was dialled, counted.
-async fn accept(internet: &Internet, listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+pub(crate) async fn accept(
+    internet: &Internet,
+    listener: &TcpListener,
+) -> Option<(TcpStream, SocketAddr)> {
     let (stream, _) = listener.accept().await.ok()?;
     let at = stream.local_addr().ok()?;
     let at = SocketAddr::new(at.ip().to_canonical(), at.port());

@@ -1,9 +1,10 @@
 //! Web servers on every address: ports 80 and 443, HTTP/1.1 and HTTP/2.
 
+use super::forge;
 use super::internet::Internet;
 use super::site;
 use super::world::Recorded;
-use crate::model;
+use crate::{model, vendors};
 use bytes::Bytes;
 use http::{Request, Response, header};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -38,7 +39,7 @@ struct Line {
 
 /// Runs hyper's tasks on this thread.
 #[derive(Debug, Clone, Copy)]
-struct ThisThread;
+pub(crate) struct ThisThread;
 
 impl<F: Future<Output: 'static> + 'static> hyper::rt::Executor<F> for ThisThread {
     fn execute(&self, future: F) {
@@ -117,6 +118,12 @@ async fn answer(
     let number = internet.with(|world| world.record(recorded));
     if name == model::HOST && internet.with(|world| world.model.is_open()) {
         model::answer(internet, number, request).await
+    } else if internet.with(|world| world.vendors.is_open() && !world.replies.contains_key(&name))
+        && vendors::HOSTS.contains(&name.as_str())
+    {
+        vendors::answer(internet, number, &name, request).await
+    } else if let Some(forge) = internet.with(|world| world.forges.get(&name).cloned()) {
+        forge::answer(internet, number, forge, request).await
     } else {
         site::answer(internet, number, &name, request).await
     }

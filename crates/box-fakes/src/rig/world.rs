@@ -1,7 +1,8 @@
 //! What the internet knows and remembers.
 
-use super::{Answer, LeafKind, Reply};
+use super::{Answer, LeafKind, Peer, Reply};
 use crate::model::ModelState;
+use crate::vendors::VendorState;
 use anyhow::{Context as _, Result};
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -127,12 +128,19 @@ pub struct World {
     zones: HashMap<String, Zone>,
     origins: Vec<String>,
     pub(crate) queries: Vec<Query>,
+    /// Names asked for over TLS or HTTPS.
+    pub(crate) asked_secretly: Vec<String>,
+    /// What the proxy was asked to connect to.
+    pub(crate) tunnels: Vec<String>,
+    pub(crate) forges: HashMap<String, super::forge::Forge>,
     pub(crate) replies: HashMap<String, Reply>,
     pub(crate) leaves: HashMap<String, LeafKind>,
     pub(crate) requests: Vec<Recorded>,
     pub(crate) accepts: HashMap<SocketAddr, u64>,
     pub(crate) diary: VecDeque<String>,
     pub(crate) model: ModelState,
+    pub(crate) vendors: VendorState,
+    pub(crate) peers: HashMap<SocketAddr, Peer>,
 }
 
 #[derive(Debug)]

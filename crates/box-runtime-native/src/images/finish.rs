@@ -43,6 +43,16 @@ const EMPTY: [(&str, &str); 4] = [
 ];
 /// Mounted over as well, but worth having when it is not.
 const CA_BUNDLE: (&str, &str) = ("etc/ssl/certs", "ca-certificates.crt");
+/// Where other systems keep the same list, first those the others lead to (Fedora and its kin, SUSE,
+/// Arch, Alpine). One of them is what the name above leads to, so that whatever is added to it in a
+/// `root` box is seen under both.
+const OTHER_BUNDLES: [&str; 5] = [
+    "etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "etc/pki/tls/certs/ca-bundle.crt",
+    "var/lib/ca-certificates/ca-bundle.pem",
+    "etc/ca-certificates/extracted/tls-ca-bundle.pem",
+    "etc/ssl/cert.pem",
+];
 
 /// Where there is one id, apt has nobody else to download as (apt.conf(5)).
 const APT_STAYS_ROOT: (&str, &str, &[u8]) = (
@@ -70,15 +80,7 @@ pub(super) fn finish(
         tree.write(folder, name, b"")
             .map_err(|error| unfit(name, error))?;
     }
-    let (folder, name) = CA_BUNDLE;
-    if tree
-        .read(folder, name)
-        .map_err(|error| unfit(name, error))?
-        .is_none()
-    {
-        tree.write(folder, name, b"")
-            .map_err(|error| unfit(name, error))?;
-    }
+    tree.bundle().map_err(|error| unfit(CA_BUNDLE.1, error))?;
     if !privileges.has_ranges() {
         let (folder, name, text) = APT_STAYS_ROOT;
         tree.write_into(folder, name, text)
@@ -159,6 +161,27 @@ impl Tree<'_> {
             return Err(Errno::INVAL);
         }
         Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    /// A list of certificates under the name every box has it by.
+    fn bundle(self) -> Result<(), Errno> {
+        let (folder, name) = CA_BUNDLE;
+        if self.read(folder, name)?.is_some() {
+            return Ok(());
+        }
+        let there = |path: &&str| {
+            let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
+            matches!(self.read(folder, name), Ok(Some(list)) if !list.is_empty())
+        };
+        let Some(other) = OTHER_BUNDLES.into_iter().find(there) else {
+            return self.write(folder, name, b"");
+        };
+        let folder = self.folder(folder, 0o755)?;
+        match unlinkat(&folder, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error),
+        }
+        symlinkat(format!("/{other}"), &folder, name)
     }
 
     /// `/work` is the same as `/workspace` (decision D3), unless the image uses the name itself.

@@ -1,15 +1,18 @@
 //! Puts everything where a box expects it. The box's root is `/` by now, so that no link in it can
 //! lead anywhere else; folders that matter may still not be links, since a `root` box owns them.
 
+use super::environment::user_id;
 use super::proc;
 use super::root::Parts;
 use super::trees::{DEVICES, ETC_FILES, OPT, Trees, tree};
+use super::trust;
 use crate::spawner::wire::{Shown, Start};
 use crate::step::{Step as _, StepError};
 use crate::sys;
 use box_api::control::Profile;
+use box_runtime::Placing;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{self, CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{self, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, fsconfig_create,
@@ -58,10 +61,31 @@ impl Places<'_> {
                 on_file(tree, &target)?;
             }
         }
-        for (tree, Shown { target, .. }) in trees.files.iter().zip(&self.start.files) {
-            on_file(tree, target)?;
+        for (tree, shown) in trees.files.iter().zip(&self.start.files) {
+            self.place(tree, shown)?;
         }
         Ok(())
+    }
+
+    fn place(&self, tree: &OwnedFd, shown: &Shown) -> Result<(), StepError> {
+        let target = &shown.target;
+        match (shown.placing, self.start.profile) {
+            (Placing::Always, _) => on_file(tree, target),
+            (Placing::WhereThere, Profile::Root) if in_a_folder(target) => on_file(tree, target),
+            (Placing::WhereThere, _) | (Placing::Trusted, Profile::Locked) => {
+                over_file(tree, target)
+            }
+            (Placing::Trusted, Profile::Root) => {
+                trust::add(tree, target);
+                Ok(())
+            }
+            (Placing::Copied, profile) => {
+                let user = self.has_ranges.then(|| user_id(profile));
+                // A box whose disk is full is still one that starts.
+                drop(trust::copy(tree, Path::new(target), user));
+                Ok(())
+            }
+        }
     }
 
     fn home(&self) -> &'static str {
@@ -98,6 +122,30 @@ fn on_file(tree: &OwnedFd, target: &str) -> Result<(), StepError> {
     point
         .and_then(|point| attach_to(tree, &point))
         .step_with(|| format!("put a file over `{target}` of the image"))
+}
+
+/// Whether there is nothing of this name yet, but a folder for it.
+fn in_a_folder(target: &str) -> bool {
+    let path = Path::new(target);
+    path.symlink_metadata().is_err() && path.parent().is_some_and(Path::is_dir)
+}
+
+/// Attaches a file over another if the image has that. Two names of one file are one place.
+fn over_file(tree: &OwnedFd, target: &str) -> Result<(), StepError> {
+    let Ok(point) = fs::openat(CWD, target, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
+        return Ok(());
+    };
+    let attached = || {
+        let (there, ours) = (fs::fstat(&point)?, fs::fstat(tree)?);
+        let is_file = FileType::from_raw_mode(there.st_mode) == FileType::RegularFile;
+        let is_ours = (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino);
+        if is_file && !is_ours {
+            attach_to(tree, &point)
+        } else {
+            Ok(())
+        }
+    };
+    attached().step_with(|| format!("put a file over `{target}` of the image"))
 }
 
 fn make_folders(path: &Path) -> Result<(), Errno> {

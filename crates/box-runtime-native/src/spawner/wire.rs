@@ -7,7 +7,7 @@ use crate::cgroup::Motion;
 use crate::launch::IDS;
 use box_api::BoxId;
 use box_api::control::{Limits, Profile};
-use box_runtime::Ended;
+use box_runtime::{Ended, Placing};
 use field::{Reader, Writer, malformed};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -104,6 +104,8 @@ const GIVEN: usize = 7;
 pub(crate) struct Shown {
     pub(crate) source: OwnedFd,
     pub(crate) target: String,
+    /// How a file is put there; a tree always is.
+    pub(crate) placing: Placing,
 }
 
 /// What the spawner says.
@@ -241,6 +243,12 @@ impl Start {
             writer.number(u32::try_from(list.len()).unwrap_or(u32::MAX));
             for shown in list {
                 writer.text(&shown.target);
+                writer.number(match shown.placing {
+                    Placing::Always => 0,
+                    Placing::WhereThere => 1,
+                    Placing::Trusted => 2,
+                    Placing::Copied => 3,
+                });
             }
         }
         writer.finish()
@@ -275,15 +283,23 @@ impl Start {
         };
         let mut list = || -> io::Result<Vec<Shown>> {
             let count = reader.count(TARGETS_MAX)?;
-            let targets = (0..count).map(|_| checked_target(reader.text(TARGET_BYTES_MAX)?));
-            targets
-                .map(|target| {
-                    Ok(Shown {
-                        source: next()?,
-                        target: target?,
-                    })
+            let shown = |_| {
+                let target = checked_target(reader.text(TARGET_BYTES_MAX)?)?;
+                let placing = match reader.number()? {
+                    0 => Placing::Always,
+                    1 => Placing::WhereThere,
+                    2 => Placing::Trusted,
+                    3 => Placing::Copied,
+                    _ => return Err(malformed("no such placing")),
+                };
+                let source = next()?;
+                Ok(Shown {
+                    source,
+                    target,
+                    placing,
                 })
-                .collect()
+            };
+            (0..count).map(shown).collect()
         };
         let (mounts, files) = (list()?, list()?);
         if mounts.len() + files.len() > TARGETS_MAX {
@@ -539,10 +555,12 @@ mod tests {
             mounts: vec![Shown {
                 source: null(),
                 target: "/opt/box/agents/demo".to_owned(),
+                placing: Placing::Always,
             }],
             files: vec![Shown {
                 source: null(),
                 target: "/etc/x".to_owned(),
+                placing: Placing::Trusted,
             }],
         };
         let request = Request::Start(Box::new(start));
@@ -558,6 +576,7 @@ mod tests {
         assert_eq!(back.host_name, "demo");
         assert_eq!(back.limits, Limits::default());
         assert_eq!(back.files[0].target, "/etc/x");
+        assert_eq!(back.files[0].placing, Placing::Trusted);
         assert!(
             Request::decode(&bytes, copies(GIVEN + 1)).1.is_err(),
             "too few descriptors"

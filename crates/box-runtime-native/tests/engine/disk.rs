@@ -2,7 +2,7 @@
 
 use crate::harness::Host;
 use box_api::control::Profile;
-use box_runtime::{Mount, PlacedFile, Runtime as _};
+use box_runtime::{Mount, PlacedFile, Placing, Runtime as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -118,6 +118,7 @@ fn mounts_and_placed_files_are_shown_read_only(host: &mut Host) {
         let placed = |target: &str| PlacedFile {
             source: file.clone(),
             target: target.to_owned(),
+            placing: Placing::Always,
         };
         spec.mounts = vec![mount("/opt/box/agents/demo")];
         spec.files = vec![

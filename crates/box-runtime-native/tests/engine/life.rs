@@ -2,7 +2,7 @@
 
 use crate::harness::{GRACE, Host, children_of, told};
 use box_api::control::Profile;
-use box_runtime::{ExecSpec, PlacedFile, Processes as _, Runtime as _};
+use box_runtime::{ExecSpec, PlacedFile, Placing, Processes as _, Runtime as _};
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::Duration;
 
@@ -90,6 +90,7 @@ fn a_failed_start_leaves_nothing_and_says_which_step(host: &mut Host) {
     spec.files = vec![PlacedFile {
         source: file,
         target: "/nowhere/to/be/found".to_owned(),
+        placing: Placing::Always,
     }];
     let error = host.wait(host.engine().start(&spec)).unwrap_err();
     assert_eq!(

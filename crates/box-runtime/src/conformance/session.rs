@@ -1,7 +1,7 @@
 //! The boxes of one claim: made with what claims expect in them, removed when it is over.
 
 use super::Held;
-use crate::{BoxSpec, ExecSpec, Execution, Observed, PlacedFile, Runtime, RuntimeError};
+use crate::{BoxSpec, ExecSpec, Execution, Observed, PlacedFile, Placing, Runtime, RuntimeError};
 use box_api::BoxId;
 use box_api::control::{Limits, Profile};
 use std::io;
@@ -115,6 +115,7 @@ impl<'a> Bench<'a> {
             files: vec![PlacedFile {
                 source: self.given.clone(),
                 target: GIVEN_AT.to_owned(),
+                placing: Placing::Always,
             }],
             env: vec![("GIVEN".to_owned(), "with the box".to_owned())],
             nesting: crate::Nesting::Refused,

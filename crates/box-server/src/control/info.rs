@@ -1,11 +1,13 @@
 //! `Info`: one box.
 
+use super::top;
 use crate::problem;
-use box_api::control::{BoxInfo, EVENTS_WITH_BOX_MAX, Outcome};
+use box_api::control::{BoxEvent, BoxInfo, EVENTS_WITH_BOX_MAX, EventKind, Outcome};
 use box_api::{BoxName, Problem};
 use box_core::Host;
 use box_core::boxes::{self, BoxRecord};
 use box_core::caller::Caller;
+use box_core::credentials;
 use box_core::events;
 use box_core::thread;
 use box_runtime::Observed;
@@ -51,12 +53,25 @@ pub(super) async fn all(host: &Host, records: &[BoxRecord]) -> Result<Vec<BoxInf
             .await
             .map_err(problem::store)?;
         let pid = seen.and_then(|seen| seen.pid);
-        let events = events::newest(host, record.id, EVENTS_WITH_BOX_MAX);
+        let events = events::newest(host, record.id, EVENTS_WITH_BOX_MAX).await;
+        let events = events.map_err(problem::store)?;
+        let frozen = pid.is_some() && host.touches.is_frozen(&record.id).await;
+        let accounts = credentials::accounts_of(host, record).await;
         infos.push(BoxInfo {
-            frozen: pid.is_some() && host.touches.is_frozen(&record.id).await,
-            events: events.await.map_err(problem::store)?,
+            frozen,
+            frozen_why: frozen.then(|| why_frozen(&events)).flatten(),
+            traffic: top::traffic(host, record.id).await?,
+            events,
+            accounts: accounts.map_err(problem::store)?,
             ..boxes::info(host, record, pid, threads)
         });
     }
     Ok(infos)
+}
+
+/// Nothing befalls a box while it is frozen: its freeze is among the newest.
+fn why_frozen(events: &[BoxEvent]) -> Option<String> {
+    let mut newest = events.iter().rev();
+    let frozen = newest.find(|event| event.kind == EventKind::Frozen)?;
+    Some(frozen.text.clone())
 }

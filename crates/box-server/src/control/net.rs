@@ -10,11 +10,18 @@ use box_core::boxes;
 use box_core::caller::Caller;
 use box_core::network::log::{self, Since};
 
+/// A connection that is open for a shorter time is followed by its end at once.
+const OPEN_MS_MIN: u64 = 2000;
+
 pub(super) async fn handle(
     host: &Host,
     caller: &Caller,
     client: &mut Client,
-    Net { name, follow }: Net,
+    Net {
+        name,
+        follow,
+        since_ms,
+    }: Net,
 ) -> Result<Outcome, Problem> {
     let record = boxes::find(host, caller, &name)
         .await
@@ -22,13 +29,15 @@ pub(super) async fn handle(
     // Watches from before the first look, so that nothing falls between.
     let mut grew = host.people.watch_log();
     grew.mark_unchanged();
-    let mut lines = log::read(host, record.id, Since { at_ms: 0 })
+    let mut lines = log::read(host, record.id, Since { at_ms: since_ms })
         .await
         .map_err(problem::store)?;
     if !follow {
+        lines.extend(host.live.lines(&record.id));
         return Ok(Outcome::Net { lines });
     }
     let mut sent: Vec<NetLine> = Vec::new();
+    let mut open_sent: Vec<NetLine> = Vec::new();
     loop {
         for line in lines {
             if sent.contains(&line) {
@@ -40,7 +49,17 @@ pub(super) async fn handle(
                 .map_err(problem::client)?;
             sent.push(line);
         }
-        let newest = sent.iter().map(|line| line.at_ms).max().unwrap_or_default();
+        let mut open = host.live.lines(&record.id);
+        open.retain(|line| line.open_ms >= OPEN_MS_MIN);
+        for line in open.iter().filter(|line| !open_sent.contains(line)) {
+            client
+                .reply(&Reply::Net(line.clone()))
+                .await
+                .map_err(problem::client)?;
+        }
+        open_sent = open;
+        let newest = sent.iter().map(|line| line.at_ms).max();
+        let newest = newest.unwrap_or(since_ms);
         // Only these can be among the lines that are read next.
         sent.retain(|line| line.at_ms == newest);
         tokio::select! {

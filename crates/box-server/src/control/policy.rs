@@ -1,21 +1,24 @@
-//! `Policy`: what a box may reach, shown, changed, or tried on one host.
+//! `Policy`: what a box may reach, shown, changed, tried; and the settings read again.
 
 use crate::problem;
 use box_api::control::Outcome;
 use box_api::network::PolicyAsk;
-use box_api::{Problem, ProblemKind};
+use box_api::{BoxName, Problem, ProblemKind};
 use box_core::Host;
 use box_core::boxes;
-use box_core::caller::Caller;
+use box_core::boxes::BoxRecord;
+use box_core::caller::{Caller, Tier};
+use box_core::egress::Question;
 use box_core::network::policy::{self, Wish};
+use box_core::network::rules::Scope;
 
 pub(super) async fn handle(
     host: &Host,
     caller: &Caller,
     asked: PolicyAsk,
 ) -> Result<Outcome, Problem> {
-    let (name, wish) = match asked {
-        PolicyAsk::Show { name } => (name, None),
+    match asked {
+        PolicyAsk::Show { name } => show(host, &find(host, caller, &name).await?).await,
         PolicyAsk::Set {
             name,
             net,
@@ -23,31 +26,38 @@ pub(super) async fn handle(
             deny,
             remove,
             everywhere,
+            private,
         } => {
-            let scope = if everywhere {
-                box_core::network::rules::Scope::Owner
-            } else {
-                box_core::network::rules::Scope::Box
-            };
             let wish = Wish {
                 net,
                 allow,
                 deny,
                 remove,
-                scope,
+                private,
+                scope: if everywhere { Scope::Owner } else { Scope::Box },
+                by: caller.owner,
             };
-            (name, Some(wish))
+            let record = find(host, caller, &name).await?;
+            let set = policy::set(host, &record, wish).await;
+            set.map_err(problem::policy)?;
+            show(host, &record).await
         }
         PolicyAsk::Check {
             name,
             host: target,
             port,
+            asked,
+            address,
         } => {
-            let record = boxes::find(host, caller, &name)
-                .await
-                .map_err(problem::find)?;
-            let checked = host.egress.check(record.id, target, port).await;
-            return checked.map(Outcome::Checked).map_err(|error| {
+            let record = find(host, caller, &name).await?;
+            let question = Question {
+                host: target,
+                port,
+                asked,
+                address,
+            };
+            let checked = host.egress.check(record.id, question).await;
+            checked.map(Outcome::Checked).map_err(|error| {
                 Problem::new(
                     ProblemKind::Engine,
                     "not-checked",
@@ -55,17 +65,37 @@ pub(super) async fn handle(
                 )
                 .caused_by(error.to_string())
                 .hinted(format!("`box start {name}` first, if it does not run"))
-            });
+            })
         }
-    };
-    let record = boxes::find(host, caller, &name)
-        .await
-        .map_err(problem::find)?;
-    if let Some(wish) = wish {
-        policy::set(host, &record, wish)
-            .await
-            .map_err(problem::policy)?;
+        PolicyAsk::Defaults => {
+            let name = BoxName::parse("defaults").map_err(|error| {
+                let title = "could not name the defaults";
+                Problem::new(ProblemKind::Engine, "no-defaults", title).caused_by(error)
+            })?;
+            Ok(Outcome::Policy(policy::defaults(host, name).await))
+        }
+        PolicyAsk::Reload => reload(host, caller).await,
     }
-    let shown = policy::show(host, &record).await.map_err(problem::store)?;
+}
+
+async fn reload(host: &Host, caller: &Caller) -> Result<Outcome, Problem> {
+    if caller.tier != Tier::Admin {
+        return Err(Problem::new(
+            ProblemKind::Refused,
+            "not-yours",
+            "the settings belong to the user the host runs as",
+        ));
+    }
+    let findings = policy::reload(host).await;
+    let findings = findings.map_err(problem::reload)?;
+    Ok(Outcome::Reloaded { findings })
+}
+
+async fn find(host: &Host, caller: &Caller, name: &BoxName) -> Result<BoxRecord, Problem> {
+    boxes::find(host, caller, name).await.map_err(problem::find)
+}
+
+async fn show(host: &Host, record: &BoxRecord) -> Result<Outcome, Problem> {
+    let shown = policy::show(host, record).await.map_err(problem::store)?;
     Ok(Outcome::Policy(shown))
 }

@@ -4,6 +4,7 @@ use crate::problem;
 use box_api::Problem;
 use box_api::control::{BoxState, Outcome, Status};
 use box_core::boxes::rows;
+use box_core::credentials;
 use box_core::egress::LinkState;
 use box_core::host::Host;
 
@@ -27,6 +28,7 @@ pub(super) async fn handle(host: &Host) -> Result<Outcome, Problem> {
         }),
         egress: matches!(host.egress.state(), LinkState::Up { .. }),
         limits_held_by: Some(engine.limits_held_by().to_owned()),
+        seal: credentials::seal_info(host).await.ok(),
         copies: engine.snapshots().map(box_runtime::Snapshots::method),
     }))
 }

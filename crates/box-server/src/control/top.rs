@@ -1,11 +1,12 @@
 //! `Top`: what the caller's boxes use, looked at twice.
 
 use crate::problem;
-use box_api::Problem;
-use box_api::control::{BoxState, BoxUsage, Outcome, Used};
+use box_api::control::{BoxState, BoxUsage, Outcome, Traffic, Used};
+use box_api::{BoxId, Problem};
 use box_core::Host;
 use box_core::boxes::{self, BoxRecord};
 use box_core::caller::Caller;
+use box_core::network::log;
 use box_runtime::Usage;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -20,20 +21,27 @@ pub(super) async fn handle(host: &Host, caller: &Caller) -> Result<Outcome, Prob
         sleep(APART).await;
     }
     let second = look(host, &records).await;
-    let boxes =
-        records
-            .iter()
-            .zip(first.into_iter().zip(second))
-            .map(|(record, (before, after))| BoxUsage {
-                id: record.id,
-                name: record.name.clone(),
-                state: record.state,
-                limits: record.limits,
-                used: used(before, after),
-            });
-    Ok(Outcome::Usage {
-        boxes: boxes.collect(),
-    })
+    let mut boxes = Vec::with_capacity(records.len());
+    for (record, (before, after)) in records.iter().zip(first.into_iter().zip(second)) {
+        let net = traffic(host, record.id).await?;
+        boxes.push(BoxUsage {
+            id: record.id,
+            name: record.name.clone(),
+            state: record.state,
+            limits: record.limits,
+            used: used(before, after).map(|used| Used { net, ..used }),
+        });
+    }
+    Ok(Outcome::Usage { boxes })
+}
+
+/// What went over a box's network in all, and goes now.
+pub(super) async fn traffic(host: &Host, id: BoxId) -> Result<Traffic, Problem> {
+    let (sent, received) = log::total(host, id).await.map_err(problem::store)?;
+    let mut now = host.live.traffic(&id, host.now_ms());
+    now.sent_bytes += sent;
+    now.received_bytes += received;
+    Ok(now)
 }
 
 /// When a box was looked at and what it used.
@@ -69,5 +77,6 @@ fn used((then, before): Seen, (now, after): Seen) -> Option<Used> {
         memory_bytes: after.memory_bytes,
         processes: after.processes,
         frozen: after.frozen,
+        net: Traffic::default(),
     })
 }

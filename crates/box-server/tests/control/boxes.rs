@@ -2,8 +2,9 @@
 
 use crate::host::{TestHost, name, new_box};
 use box_api::control::{
-    BoxState, CredentialAdd, Defaults, Haste, KeepWorkspace, Logs, NewBox, Outcome, Removal,
-    Remove, Reply, Request, Run, Snapshots, Target, Trash, Unpushed,
+    BoxState, CredentialAdd, CredentialForm, CredentialSource, Defaults, Haste, KeepWorkspace,
+    Logs, NewBox, Outcome, Removal, Remove, Reply, Request, Run, Snapshots, Target, Trash,
+    Unpushed,
 };
 
 #[tokio::test]
@@ -265,6 +266,8 @@ async fn a_secret_is_in_no_reply_and_in_no_log() {
             kind: kind.to_owned(),
             name: "default".to_owned(),
             secret: secret.to_owned(),
+            source: CredentialSource::Typed,
+            form: CredentialForm::default(),
         })
     };
     let good = format!("sk-ant-oat01-{}", "TELLTALE".repeat(8));

@@ -6,11 +6,14 @@ use box_api::thread::{DecisionKind, DecisionOption, OptionKind, PlanEntry};
 const THREAD: &str = "tttttttttttttttt";
 
 fn row(seq: u64, item: Item) -> Input {
-    Input::Reply(Reply::Update(ThreadUpdate::Row(JournalRow {
-        seq,
-        at_ms: 0,
-        item,
-    })))
+    Input::Reply(
+        Reply::Update(ThreadUpdate::Row(JournalRow {
+            seq,
+            at_ms: 0,
+            item,
+        }))
+        .into(),
+    )
 }
 
 fn text(seq: u64, text: &str) -> Input {
@@ -32,16 +35,19 @@ fn prompt(seq: u64, text: &str) -> Input {
 }
 
 fn grew(seq: u64, from_byte: u64, text: &str) -> Input {
-    Input::Reply(Reply::Update(ThreadUpdate::Grew {
-        seq,
-        from_byte,
-        text: text.to_owned(),
-    }))
+    Input::Reply(
+        Reply::Update(ThreadUpdate::Grew {
+            seq,
+            from_byte,
+            text: text.to_owned(),
+        })
+        .into(),
+    )
 }
 
 fn caught_up(epoch: u32, seq: u64, bytes: u64) -> Input {
     let cursor = Cursor { epoch, seq, bytes };
-    Input::Reply(Reply::Update(ThreadUpdate::CaughtUp { cursor }))
+    Input::Reply(Reply::Update(ThreadUpdate::CaughtUp { cursor }).into())
 }
 
 fn ended(seq: u64, outcome: TurnOutcome) -> Input {
@@ -117,7 +123,7 @@ fn begun(answers: Answers) -> Conversation {
         thread: ThreadId::parse(THREAD).unwrap(),
     };
     assert_eq!(
-        notes(&conversation.step(Input::Reply(thread))),
+        notes(&conversation.step(Input::Reply(thread.into()))),
         ["box `demo`"]
     );
     conversation.step(prompt(1, "go"));
@@ -170,7 +176,7 @@ fn a_run_ends_with_the_code_of_its_outcome() {
     ] {
         let mut conversation = begun(Answers::Nobody);
         conversation.step(ended(2, outcome));
-        let done = Input::Reply(Reply::Done(Outcome::Turn { outcome }));
+        let done = Input::Reply(Reply::Done(Outcome::Turn { outcome }).into());
         assert_eq!(conversation.step(done), [Action::Finish(code)]);
     }
 }
@@ -245,10 +251,13 @@ fn an_answer_that_came_too_late_is_told_and_the_next_is_asked() {
     conversation.step(opened(3, &permission(8)));
     conversation.step(Input::Line("3".to_owned()));
     let why = "uid:1000 was faster".to_owned();
-    let refused = Input::Reply(Reply::AnswerRefused {
-        decision: DecisionId(7),
-        why: why.clone(),
-    });
+    let refused = Input::Reply(
+        Reply::AnswerRefused {
+            decision: DecisionId(7),
+            why: why.clone(),
+        }
+        .into(),
+    );
     assert_eq!(
         conversation.step(refused),
         [Action::Note(why), Action::Ask(permission(8))]

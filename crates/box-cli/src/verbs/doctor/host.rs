@@ -8,7 +8,7 @@ use crate::host;
 use crate::identity;
 use crate::output::Output;
 use box_api::PROTOCOL;
-use box_api::control::{Outcome, Request, Status};
+use box_api::control::{Outcome, Request, SealInfo, SealMethod, Status};
 use box_server::paths::Paths;
 
 /// Starts none.
@@ -83,6 +83,43 @@ fn build(client: &Client) -> Finding {
     Finding::good(NAME, what)
 }
 
+/// Whether secrets outlive what holds them in memory.
+fn sealed(seal: &SealInfo) -> Finding {
+    const NAME: &str = "secrets";
+    let word = seal.method.word();
+    let why = seal.why.clone().unwrap_or_default();
+    match (seal.method, seal.is_open) {
+        (SealMethod::Memory, _) => {
+            Finding::new(NAME, Level::Less, "credentials are kept in memory only")
+                .because(why)
+                .mended_by(
+                    "setting `credentials.seal`, such as `passphrase`, keeps them sealed on disk",
+                )
+        }
+        (SealMethod::Passphrase, false) => Finding::new(
+            NAME,
+            Level::Less,
+            "credentials are locked with a passphrase",
+        )
+        .because(why)
+        .mended_by("`box credential unlock`; `--new` sets the first passphrase"),
+        (SealMethod::Keyring | SealMethod::SystemdCreds, false) => Finding::new(
+            NAME,
+            Level::Less,
+            format!("what is sealed with `{word}` does not open"),
+        )
+        .because(why)
+        .mended_by("`box credential list` shows what is lost; add it again"),
+        (SealMethod::Keyring, true) => Finding::good(
+            NAME,
+            "credentials are sealed with a key in the kernel's keyring, until the machine restarts",
+        ),
+        (SealMethod::SystemdCreds | SealMethod::Passphrase, true) => {
+            Finding::good(NAME, format!("credentials are sealed: {word}"))
+        }
+    }
+}
+
 fn of_status(status: &Status) -> Vec<Finding> {
     let way_out = if status.egress {
         Finding::good("way-out", "the way out is open")
@@ -96,6 +133,7 @@ fn of_status(status: &Status) -> Vec<Finding> {
         .mended_by("`egress.log` beside the host's log says why")
     };
     let mut findings = vec![way_out];
+    findings.extend(status.seal.as_ref().map(sealed));
     if let Some(held_by) = &status.limits_held_by {
         let level = if held_by == "best effort" {
             Level::Less
@@ -137,9 +175,14 @@ mod tests {
             egress: false,
             limits_held_by: Some("best effort".to_owned()),
             copies: Some(CopyMethod::Full),
+            seal: Some(SealInfo {
+                method: SealMethod::Memory,
+                is_open: true,
+                why: None,
+            }),
         };
         let findings = of_status(&status);
-        assert_eq!(findings.len(), 3);
+        assert_eq!(findings.len(), 4);
         for finding in &findings {
             assert_eq!(finding.level, Level::Less, "{finding:?}");
             assert!(finding.fix.is_some(), "{finding:?}");
@@ -147,6 +190,11 @@ mod tests {
         status.egress = true;
         status.limits_held_by = Some("cgroup v2".to_owned());
         status.copies = Some(CopyMethod::Subvolume);
+        status.seal = Some(SealInfo {
+            method: SealMethod::Keyring,
+            is_open: true,
+            why: None,
+        });
         let good = |finding: &Finding| finding.level == Level::Good;
         assert!(of_status(&status).iter().all(good));
     }

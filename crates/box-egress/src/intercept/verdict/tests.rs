@@ -41,6 +41,7 @@ fn grant(present: Option<&str>) -> Vec<Grant> {
             Carriage::Header {
                 name: "X-Own-Key".into(),
             },
+            Carriage::Query { name: "key".into() },
         ],
     };
     let credential = present.map(|secret| {
@@ -67,7 +68,7 @@ fn map(pairs: &[(&str, &str)]) -> HeaderMap {
 /// The headers after the swap, in the order of their names.
 fn swapped(pairs: &[(&str, &str)], query: &str) -> Result<Vec<(String, String)>, Offence> {
     let mut headers = map(pairs);
-    for swap in judge(&headers, query, &grant(Some(SECRET)), owner_of)? {
+    for swap in judge(&headers, query, &grant(Some(SECRET)), owner_of)?.headers {
         swap.apply(&mut headers);
     }
     let mut all: Vec<(String, String)> = headers
@@ -109,6 +110,10 @@ fn own_placeholder_becomes_the_secret() {
     assert_eq!(
         one("authorization", &basic(format!("{MINE}:"))),
         Ok(basic(format!("{SECRET}:")))
+    );
+    assert_eq!(
+        one("authorization", &basic(format!("{MINE}:x-oauth-basic"))),
+        Ok(basic(format!("{SECRET}:x-oauth-basic")))
     );
 }
 
@@ -240,4 +245,63 @@ fn missing_credential_never_lets_the_placeholder_out() {
     let headers = map(&[("authorization", &format!("Bearer {MINE}"))]);
     let outcome = judge(&headers, "", &grant(None), owner_of);
     assert_eq!(outcome.map(|_| ()), Err(Offence::CredentialMissing));
+}
+
+/// The query that goes out, if it is another one.
+fn asked(query: &str, secret: &str) -> Result<Option<String>, Offence> {
+    let swaps = judge(&HeaderMap::new(), query, &grant(Some(secret)), owner_of)?;
+    Ok(swaps.query.map(|query| query.to_string()))
+}
+
+#[test]
+fn own_placeholder_in_its_own_query_parameter_becomes_the_secret() {
+    let became = |query: &str| asked(query, SECRET).unwrap();
+    let out = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        became(&format!("key={MINE}")),
+        out(&format!("key={SECRET}"))
+    );
+    assert_eq!(
+        became(&format!("alt=sse&KEY={MINE}&q=a%20b")),
+        out(&format!("alt=sse&KEY={SECRET}&q=a%20b"))
+    );
+    // Written another way it is the same placeholder.
+    let encoded = MINE.replace('-', "%2d");
+    assert_eq!(
+        became(&format!("%6bey={encoded};a")),
+        out(&format!("%6bey={SECRET};a"))
+    );
+    // What a secret may be is more than a query may hold.
+    assert_eq!(
+        asked(&format!("key={MINE}"), "a+b&c=d%"),
+        Ok(out("key=a%2Bb%26c%3Dd%25"))
+    );
+    for query in ["", "alt=sse", &format!("q={MINE}")] {
+        assert_eq!(became(query), None, "{query}");
+    }
+}
+
+#[test]
+fn query_parameter_takes_nothing_but_the_own_placeholder_once() {
+    let foreign = Err(Offence::ForeignCredential);
+    for query in [
+        "key=attacker".to_owned(),
+        format!("key={MINE}&key=attacker"),
+        format!("key=attacker&key={MINE}"),
+        format!("key={MINE}x"),
+        format!("key={MINE};access_token=attacker"),
+    ] {
+        assert_eq!(asked(&query, SECRET), foreign, "{query}");
+    }
+    // Its own, but twice, or not where this credential is carried.
+    let misplaced = Err(Offence::ForeignPlaceholder {
+        belongs_to: box_a(),
+    });
+    for query in [format!("key={MINE}&KEY={MINE}"), format!("api_key={MINE}")] {
+        assert_eq!(asked(&query, SECRET), misplaced, "{query}");
+    }
+    let alarm = Err(Offence::ForeignPlaceholder {
+        belongs_to: box_b(),
+    });
+    assert_eq!(asked(&format!("key={OTHER_BOX}"), SECRET), alarm);
 }

@@ -84,6 +84,27 @@ fn a_tree_that_leaves_no_room_is_refused_by_name() {
 }
 
 #[test]
+fn a_list_of_certificates_has_the_same_name_in_every_box() {
+    let list = "etc/ssl/certs/ca-certificates.crt";
+    let fedora = "etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem";
+    let root = finished(|root| {
+        let folder = root.join(fedora);
+        fs::create_dir_all(folder.parent().unwrap()).unwrap();
+        fs::write(folder, "CERTS").unwrap();
+    });
+    assert_eq!(
+        fs::read_link(root.path().join(list)).unwrap(),
+        Path::new("/").join(fedora)
+    );
+    let root = finished(|root| {
+        fs::create_dir_all(root.join("etc/ssl")).unwrap();
+        symlink("certs/ca-certificates.crt", root.join("etc/ssl/cert.pem")).unwrap();
+    });
+    let made = fs::symlink_metadata(root.path().join(list)).unwrap();
+    assert!(made.is_file() && made.len() == 0);
+}
+
+#[test]
 fn links_and_old_content_give_way_to_empty_files() {
     let root = finished(|root| {
         fs::create_dir_all(root.join("etc/ssl/certs")).unwrap();

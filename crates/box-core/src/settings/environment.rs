@@ -1,0 +1,158 @@
+//! Settings that come from the variables of the host: what a deployment in containers sets, and the
+//! proxy of the network the machine is in.
+
+use super::upstream::{ProxySetting, direct};
+use super::{Origin, Setting, Settings, SettingsError};
+use crate::paths::Variable;
+use box_api::control::NetPreset;
+use box_api::egress::upstream::DIRECT_MAX;
+use std::fmt;
+use zeroize::Zeroizing;
+
+/// Hosts every box may reach and nothing else; empty: any public host (spec C130).
+pub const ALLOWED_HOSTS: &str = "EGRESS_ALLOWED_HOSTS";
+/// In the order curl looks for them.
+const PROXY: [&str; 2] = ["https_proxy", "HTTPS_PROXY"];
+const NO_PROXY: [&str; 2] = ["no_proxy", "NO_PROXY"];
+
+/// The variables, as they were when the host started.
+#[derive(Clone, Default)]
+pub struct Environment {
+    allowed_hosts: Option<String>,
+    /// The name of the variable and its value, which can hold a password.
+    proxy: Option<(&'static str, Zeroizing<String>)>,
+    no_proxy: Option<(&'static str, String)>,
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("allowed_hosts", &self.allowed_hosts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Environment {
+    pub fn here(variable: Variable<'_>) -> Self {
+        let text = |name: &str| variable(name).and_then(|value| value.into_string().ok());
+        let first = |names: [&'static str; 2]| {
+            let mut set = names
+                .into_iter()
+                .filter_map(|name| Some((name, text(name)?)));
+            set.find(|(_, value)| !value.is_empty())
+        };
+        Self {
+            allowed_hosts: text(ALLOWED_HOSTS),
+            proxy: first(PROXY).map(|(name, value)| (name, Zeroizing::new(value))),
+            no_proxy: first(NO_PROXY),
+        }
+    }
+
+    /// Adds what the file does not say. The list of hosts holds whatever the file says.
+    ///
+    /// # Errors
+    /// [`SettingsError::Environment`] names the variable and never says what is in a proxy's.
+    pub(super) fn complete(&self, settings: &mut Settings) -> Result<(), SettingsError> {
+        let fail = |variable| move |why| SettingsError::Environment { variable, why };
+        if let Some(hosts) = &self.allowed_hosts {
+            let put = settings.net.put_allowed_hosts(hosts);
+            put.map_err(fail(ALLOWED_HOSTS))?;
+            let any = settings
+                .net
+                .allowed_hosts
+                .as_ref()
+                .is_some_and(Vec::is_empty);
+            if any && settings.preset.origin == Origin::Default {
+                settings.preset = Setting {
+                    value: NetPreset::Open,
+                    origin: Origin::Environment(ALLOWED_HOSTS),
+                };
+            }
+        }
+        let upstream = &mut settings.upstream;
+        if let Some((name, url)) = &self.proxy
+            && upstream.proxy.origin == Origin::Default
+        {
+            upstream.proxy = Setting {
+                value: Some(ProxySetting::parse(url).map_err(fail(name))?),
+                origin: Origin::Environment(name),
+            };
+        }
+        if let Some((name, hosts)) = &self.no_proxy
+            && upstream.no_proxy.origin == Origin::Default
+        {
+            let words = hosts.split([',', ' ']).filter(|word| !word.is_empty());
+            // `*` stands for every host, as curl has it: then there is no proxy.
+            if words.clone().any(|word| word == "*") {
+                upstream.proxy.value = None;
+                return Ok(());
+            }
+            // Other programs read this variable as well, and each takes what it understands.
+            let value = words.filter_map(|word| direct(word).ok()).take(DIRECT_MAX);
+            upstream.no_proxy = Setting {
+                value: value.collect(),
+                origin: Origin::Environment(name),
+            };
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsString;
+    use std::path::Path;
+
+    fn with(file: &str, variables: &'static [(&str, &str)]) -> Result<Settings, SettingsError> {
+        let variable = |name: &str| -> Option<OsString> {
+            let found = variables.iter().find(|(own, _)| *own == name)?;
+            Some(found.1.into())
+        };
+        let mut settings = Settings::parse(Path::new("/etc/box/config.toml"), file)?;
+        Environment::here(&variable).complete(&mut settings)?;
+        Ok(settings)
+    }
+
+    fn hosts(value: &'static [(&str, &str)]) -> Vec<String> {
+        let hosts = with("", value).unwrap().net.allowed_hosts.unwrap();
+        hosts.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn allowed_hosts_are_read_as_the_specification_says() {
+        assert_eq!(
+            hosts(&[(ALLOWED_HOSTS, "A.Example.com., *.example.org\tb.example")]),
+            ["a.example.com", "*.example.org", "b.example"]
+        );
+        assert_eq!(with("", &[]).unwrap().net.allowed_hosts, None);
+        let empty = with("", &[(ALLOWED_HOSTS, " ")]).unwrap();
+        assert_eq!(empty.net.allowed_hosts, Some(Vec::new()));
+        assert_eq!(empty.preset.value, NetPreset::Open);
+        let error = with("", &[(ALLOWED_HOSTS, "*")]).unwrap_err().to_string();
+        assert!(
+            error.contains("`EGRESS_ALLOWED_HOSTS`") && error.contains("`*`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn file_says_more_about_the_proxy_than_variables() {
+        let variables = &[
+            ("HTTPS_PROXY", "http://me:pw@env.corp:1"),
+            ("NO_PROXY", "a.corp,10.0.0.0/8"),
+        ];
+        let of_env = with("", variables).unwrap().upstream;
+        assert_eq!(of_env.proxy.value.unwrap().shown(), "http://***@env.corp:1");
+        assert_eq!(of_env.no_proxy.value.len(), 2);
+        let of_file = with("[egress]\nproxy = \"http://file.corp:2\"", variables).unwrap();
+        assert_eq!(
+            of_file.upstream.proxy.value.unwrap().shown(),
+            "http://file.corp:2"
+        );
+        let none = with("[egress]\nproxy = \"\"", variables).unwrap();
+        assert_eq!(none.upstream.proxy.value, None);
+        let bad = with("", &[("https_proxy", "https://me:s3cret@x")]).unwrap_err();
+        assert!(!bad.to_string().contains("s3cret"), "{bad}");
+    }
+}
