@@ -1,5 +1,7 @@
 //! Reads a TLS `ClientHello` without answering it, for the name the client asks for.
 
+mod named;
+
 use crate::limits::HEAD_WAIT;
 use bytes::{Bytes, BytesMut};
 use rustls::server::Acceptor;
@@ -63,6 +65,9 @@ async fn read(stream: &mut (impl AsyncRead + Unpin), early: Bytes) -> Result<Hel
                 .server_name()
                 .map(str::to_ascii_lowercase);
             let name = name.ok_or(HelloError::NoName)?;
+            if !named::is_only(&name, &bytes) {
+                return Err(HelloError::NotTls);
+            }
             return Ok(Hello {
                 name,
                 bytes: bytes.freeze(),
@@ -140,6 +145,50 @@ mod tests {
         let name = peek(&mut near, Bytes::new()).await.map(|hello| hello.name);
         assert_eq!(name, Ok("ok.test".into()));
         feed.await.unwrap().unwrap();
+    }
+
+    /// A hello whose one extension is a server name with this as its data.
+    fn hello_with(names: &[u8]) -> Vec<u8> {
+        let length = |bytes: usize| u16::try_from(bytes).unwrap().to_be_bytes();
+        let real = client_hello("ok.test");
+        let at = memchr::memmem::find(&real, b"\0\0\0\x0c\0\x0a\0\0\x07ok.test").unwrap();
+        let mut hello = real[..at + 2].to_vec();
+        hello.extend(length(names.len()));
+        hello.extend(names);
+        hello.extend(&real[at + 16..]);
+        let grown = names.len().cast_signed() - 12;
+        let grow = |bytes: &mut [u8]| {
+            let old = u16::from_be_bytes([bytes[0], bytes[1]]);
+            bytes.copy_from_slice(&length(usize::from(old).checked_add_signed(grown).unwrap()));
+        };
+        grow(&mut hello[3..5]);
+        grow(&mut hello[7..9]);
+        // Behind the session's id, the suites and the compression.
+        let suites = 44 + usize::from(real[43]);
+        let compression =
+            suites + 2 + usize::from(u16::from_be_bytes([real[suites], real[suites + 1]]));
+        let extensions = compression + 1 + usize::from(real[compression]);
+        grow(&mut hello[extensions..extensions + 2]);
+        hello
+    }
+
+    #[tokio::test]
+    async fn a_name_with_anything_beside_it_is_none() {
+        let one = b"\0\x0a\0\0\x07ok.test".as_slice();
+        assert_eq!(
+            name_in(&hello_with(one)).await,
+            Ok("ok.test".into()),
+            "the control"
+        );
+        for names in [
+            b"\0\x0b\0\0\x07ok.test\0".as_slice(),
+            b"\0\x0a\0\0\x07ok.test\0",
+            b"\0\x0e\0\0\x07ok.test\0\0\x01a",
+            b"\0\x0e\x01\0\x01a\0\0\x07ok.test",
+        ] {
+            let shown = names.escape_ascii();
+            assert!(name_in(&hello_with(names)).await.is_err(), "{shown}");
+        }
     }
 
     #[tokio::test]
