@@ -93,7 +93,7 @@ pub(crate) fn assert_nowhere_in_box(host: &TestHost, name: &str, token: &str) {
     assert_eq!(
         in_files(host.data(), &pieces),
         Vec::<String>::new(),
-        "in the box's folder on the host"
+        "in the host's folder"
     );
 
     // From inside; what the box itself is asked for must not be what it finds.
@@ -165,7 +165,7 @@ fn holds(file: &Path, pieces: &[&[u8]]) -> bool {
     let bytes = fs::read(file).unwrap_or_default();
     pieces
         .iter()
-        .any(|piece| bytes.windows(piece.len()).any(|window| window == *piece))
+        .any(|piece| memchr::memmem::find(&bytes, piece).is_some())
 }
 
 /// Asks the model's host with a placeholder; gives the status.
@@ -229,4 +229,41 @@ fn a_removed_credential_is_sent_no_more() {
     host.ok(&["credential", "remove", "claude"]);
     assert_eq!(ask_with(&host, "one", &placeholder), "403");
     assert_eq!(model.requests().len(), before, "a refused request went out");
+}
+
+#[test]
+fn a_sealed_credential_works_again_after_the_way_out_was_killed() {
+    let host = TestHost::new();
+    let config = host.run_dir().parent().unwrap().join("config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("\"memory\"", "\"passphrase\"")).unwrap();
+    let token = Token::random();
+    let model = host.rig.model(token.as_str());
+    host.program(&["credential", "unlock", "--new"])
+        .input(b"a passphrase of some length\n")
+        .run()
+        .assert_code(0);
+    token.add_to(&host);
+    host.ok(&["new", "one"]);
+    let placeholder = placeholder(&host, "one");
+    assert_eq!(ask_with(&host, "one", &placeholder), "200");
+
+    let run = host.run_dir();
+    super::leaks::end_egress(&run);
+    // The sockets are kept: the request waits in one until there is another way out.
+    assert_eq!(ask_with(&host, "one", &placeholder), "200");
+    token.assert_only_credential(&model);
+    let listed = host.ok(&["credential", "list"]);
+    assert!(
+        listed.contains("passphrase") && listed.contains("ready"),
+        "{listed}"
+    );
+    assert!(listed.contains("one"), "{listed}");
+    assert!(host.ok(&["info", "one"]).contains("claude:default"));
+    let pieces: Vec<&[u8]> = token
+        .digits()
+        .as_bytes()
+        .chunks_exact(PIECE_BYTES)
+        .collect();
+    assert_eq!(in_files(host.data(), &pieces), Vec::<String>::new());
 }
