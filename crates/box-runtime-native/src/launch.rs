@@ -14,6 +14,7 @@ mod proc;
 mod root;
 mod trees;
 mod trust;
+mod within;
 
 pub(crate) use environment::BYTES_MAX as ENVIRONMENT_BYTES_MAX;
 pub(crate) use newborn::{as_descriptors, as_listeners, await_readable, started_ticks};

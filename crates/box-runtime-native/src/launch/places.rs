@@ -1,11 +1,11 @@
-//! Puts everything where a box expects it. The box's root is `/` by now, so that no link in it can
-//! lead anywhere else; folders that matter may still not be links, since a `root` box owns them.
+//! Puts everything where a box expects it, by [`within`], so that no link of the box leads out of it;
+//! folders that matter may not be links at all, since a `root` box owns them.
 
 use super::environment::user_id;
 use super::proc;
 use super::root::Parts;
 use super::trees::{DEVICES, ETC_FILES, OPT, Trees, tree};
-use super::trust;
+use super::{trust, within};
 use crate::spawner::wire::{Shown, Start};
 use crate::step::{Step as _, StepError};
 use crate::sys;
@@ -101,7 +101,7 @@ impl Places<'_> {
         let open = || fs::openat2(CWD, target, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
         let point = match open() {
             Err(Errno::NOENT) if self.start.profile == Profile::Root => {
-                make_folders(Path::new(target)).and_then(|()| open())
+                within::folder(Path::new(target), 0o755, None).and_then(|_| open())
             }
             result => result,
         };
@@ -113,8 +113,7 @@ impl Places<'_> {
 
 /// Attaches a file over another, which is made where the box may write, or lies on its tmpfs.
 fn on_file(tree: &OwnedFd, target: &str) -> Result<(), StepError> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let open = || fs::openat(CWD, target, flags, Mode::empty());
+    let open = || within::open(Path::new(target), OFlags::PATH, 0);
     let point = match open() {
         Err(Errno::NOENT) => make_file(Path::new(target)).and_then(|()| open()),
         result => result,
@@ -127,12 +126,14 @@ fn on_file(tree: &OwnedFd, target: &str) -> Result<(), StepError> {
 /// Whether there is nothing of this name yet, but a folder for it.
 fn in_a_folder(target: &str) -> bool {
     let path = Path::new(target);
-    path.symlink_metadata().is_err() && path.parent().is_some_and(Path::is_dir)
+    let folder = OFlags::PATH | OFlags::DIRECTORY;
+    let is_folder = |above: &Path| within::open(above, folder, 0).is_ok();
+    path.parent().is_some_and(is_folder) && !within::is_there(path)
 }
 
 /// Attaches a file over another if the image has that. Two names of one file are one place.
 fn over_file(tree: &OwnedFd, target: &str) -> Result<(), StepError> {
-    let Ok(point) = fs::openat(CWD, target, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
+    let Ok(point) = within::open(Path::new(target), OFlags::PATH, 0) else {
         return Ok(());
     };
     let attached = || {
@@ -148,23 +149,11 @@ fn over_file(tree: &OwnedFd, target: &str) -> Result<(), StepError> {
     attached().step_with(|| format!("put a file over `{target}` of the image"))
 }
 
-fn make_folders(path: &Path) -> Result<(), Errno> {
-    let mut missing: Vec<&Path> = path.ancestors().filter(|part| !part.exists()).collect();
-    while let Some(folder) = missing.pop() {
-        match fs::mkdir(folder, Mode::from_raw_mode(0o755)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
-}
-
 fn make_file(path: &Path) -> Result<(), Errno> {
     if let Some(parent) = path.parent() {
-        make_folders(parent)?;
+        within::folder(parent, 0o755, None)?;
     }
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
-    fs::open(path, flags, Mode::from_raw_mode(0o644)).map(drop)
+    within::open(path, OFlags::WRONLY | OFlags::CREATE, 0o644).map(drop)
 }
 
 /// A devpts of the box's own: its terminals are nobody else's.

@@ -1,12 +1,13 @@
 //! Files a box may change itself: a list of certificates that is added to, a store that is copied.
-//! Called with the box's root as `/`, so that no link in it leads anywhere else; what the box has of
-//! its own stays. A full disk is no reason not to start, so that it leaves things as they were.
+//! Called with the box's root as `/`; what the box has of its own stays. A full disk is no reason not to start, so that it leaves things as they were.
 
+use super::within;
 use rustix::fd::{AsRawFd as _, OwnedFd};
+use rustix::fs::{self, AtFlags, Mode, OFlags};
 use std::collections::HashSet;
-use std::fs::{DirBuilder, File, OpenOptions, remove_file};
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, fchown, lchown};
+use std::os::unix::fs::fchown;
 use std::path::Path;
 
 /// Largest list read; one that is longer is its owner's own affair and left alone.
@@ -16,7 +17,7 @@ const END: &str = "-----END CERTIFICATE-----";
 
 /// Adds to the list `target` what it lacks of the certificates in `tree`, which hangs nowhere.
 pub(super) fn add(tree: &OwnedFd, target: &str) {
-    let list = read(open(OpenOptions::new().read(true), target));
+    let list = read(open(target, OFlags::RDONLY));
     let ours = read(content(tree));
     let (Some(list), Some(ours)) = (list, ours) else {
         return;
@@ -25,7 +26,7 @@ pub(super) fn add(tree: &OwnedFd, target: &str) {
     if addition.is_empty() {
         return;
     }
-    let Ok(mut file) = open(OpenOptions::new().append(true), target) else {
+    let Ok(mut file) = open(target, OFlags::WRONLY | OFlags::APPEND) else {
         return;
     };
     if file.write_all(addition.as_bytes()).is_err() {
@@ -37,22 +38,19 @@ pub(super) fn add(tree: &OwnedFd, target: &str) {
 /// Copies `tree` to where nothing is yet, with the folders above it, for the user `owner` alone; for
 /// whoever calls when that is nobody else.
 pub(super) fn copy(tree: &OwnedFd, target: &Path, owner: Option<u32>) -> io::Result<()> {
-    if target.symlink_metadata().is_ok() {
+    let (Some(above), Some(name)) = (target.parent(), target.file_name()) else {
+        return Ok(());
+    };
+    if within::is_there(target) {
         return Ok(());
     }
-    let missing = target.ancestors().skip(1).take_while(|path| !path.exists());
-    let missing: Vec<&Path> = missing.collect();
-    for folder in missing.into_iter().rev() {
-        DirBuilder::new().mode(0o700).create(folder)?;
-        lchown(folder, owner, owner)?;
-    }
-    let mut new = OpenOptions::new();
-    new.write(true).create_new(true).mode(0o600);
-    let mut new = open(&mut new, target)?;
+    let above = within::folder(above, 0o700, owner)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let mut new = File::from(fs::openat(&above, name, flags, Mode::from_raw_mode(0o600))?);
     let copied = io::copy(&mut content(tree)?.take(LIST_BYTES_MAX), &mut new)
         .and_then(|_| fchown(&new, owner, owner));
     if copied.is_err() {
-        drop(remove_file(target));
+        let _gone = fs::unlinkat(&above, name, AtFlags::empty());
     }
     copied
 }
@@ -68,9 +66,9 @@ struct List {
 }
 
 /// A fifo in its place must not hold the start up.
-fn open(options: &mut OpenOptions, path: impl AsRef<Path>) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    options.custom_flags(flags.bits().cast_signed()).open(path)
+fn open(path: &str, access: OFlags) -> io::Result<File> {
+    let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY;
+    Ok(File::from(within::open(Path::new(path), flags, 0)?))
 }
 
 /// A list as text; `None` if there is no such file, or none that could be added to.
@@ -152,7 +150,7 @@ mod tests {
         fs::write(&ours, block("QUJD")).unwrap();
         let tree = OwnedFd::from(File::open(&ours).unwrap());
         let fifo = folder.path().join("fifo");
-        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, Mode::RUSR).unwrap();
         let absent = folder.path().join("absent");
         for path in [&fifo, &absent, &folder.path().to_owned()] {
             add(&tree, path.to_str().unwrap());
