@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use box_api::control::NetPreset;
 use box_api::egress::policy::{ENTRIES_MAX, Unlisted};
 use box_api::egress::traffic::NetLimits;
-use box_api::egress::{Entry, HostPattern, Policy, PrivateEntry};
+use box_api::egress::{Entry, HostPattern, Network, Policy, PrivateEntry};
 
 /// Where code lives, with the hosts their pages, archives and release files come from.
 pub(crate) const FORGES: &[&str] = &[
@@ -80,11 +80,30 @@ pub fn of_deployment(settings: &Settings) -> Vec<Levelled> {
     .concat()
 }
 
-/// Every entry that holds for a box, level by level; `None` when the set it is to have is gone.
-pub fn levels(record: &BoxRecord, settings: &Settings, rules: &[Rule]) -> Option<Vec<Levelled>> {
+/// Why nobody can say what is denied to a box. It has no way out then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unknown {
+    #[error("`{entry}` is a set the settings do not have: this box has no way out")]
+    SetGone { entry: String },
+    #[error("`{entry}` is denied and cannot be read any more: this box has no way out")]
+    Denial { entry: String, from: &'static str },
+}
+
+/// Every entry that holds for a box, level by level.
+///
+/// # Errors
+/// [`Unknown`], which names the entry.
+pub fn levels(
+    record: &BoxRecord,
+    settings: &Settings,
+    rules: &[Rule],
+) -> Result<Vec<Levelled>, Unknown> {
     let mut all = of_deployment(settings);
     if let Some(name) = &record.settings.net_set {
-        let set = settings.net.sets.value.get(name)?;
+        let set = settings.net.sets.value.get(name);
+        let set = set.ok_or_else(|| Unknown::SetGone {
+            entry: name.to_string(),
+        })?;
         for (ruling, entries) in [(Ruling::Allow, &set.allow), (Ruling::Deny, &set.deny)] {
             all.extend(entries.iter().map(|entry| Levelled {
                 entry: entry.clone(),
@@ -93,22 +112,49 @@ pub fn levels(record: &BoxRecord, settings: &Settings, rules: &[Rule]) -> Option
             }));
         }
     }
-    // Entries were parsed when they were written; one a newer build wrote is left out.
-    let said = |text: &str, ruling, is_own: bool| {
-        let from = if is_own { "box" } else { "all boxes" };
-        Some(Levelled {
-            entry: Entry::parse(text).ok()?,
-            ruling,
-            from: from.to_owned(),
-        })
-    };
-    let rules = rules
-        .iter()
-        .filter_map(|rule| said(&rule.entry, rule.ruling, rule.box_id.is_some()));
-    all.extend(rules);
+    for rule in rules {
+        let from = if rule.box_id.is_some() {
+            "box"
+        } else {
+            "all boxes"
+        };
+        // Entries were parsed when they were written, perhaps by another build.
+        match (Entry::parse(&rule.entry), rule.ruling) {
+            (Ok(entry), ruling) => all.push(Levelled {
+                entry,
+                ruling,
+                from: from.to_owned(),
+            }),
+            // Without it less is let through.
+            (Err(_), Ruling::Allow) => {}
+            (Err(_), Ruling::Deny) => {
+                let entry = rule.entry.clone();
+                return Err(Unknown::Denial { entry, from });
+            }
+        }
+    }
     let own = record.allow.iter();
-    all.extend(own.filter_map(|entry| said(entry, Ruling::Allow, true)));
-    Some(all)
+    let own = own.filter_map(|entry| Entry::parse(entry).ok());
+    all.extend(own.map(|entry| Levelled {
+        entry,
+        ruling: Ruling::Allow,
+        from: "box".to_owned(),
+    }));
+    Ok(all)
+}
+
+/// Every address there is: denied, they close even the hosts of credentials, which the policy does
+/// not list. In halves, as a network of everything is no entry.
+const EVERYWHERE: [&str; 4] = ["0.0.0.0/1", "128.0.0.0/1", "::/1", "8000::/1"];
+
+/// The policy of a box that nobody knows what is denied to.
+fn closed() -> Policy {
+    let all = EVERYWHERE.iter().map(|text| Network::parse(text));
+    Policy {
+        // Each is one; a test looks.
+        deny_networks: all.filter_map(Result::ok).collect(),
+        ..Policy::nothing()
+    }
 }
 
 /// The preset that holds for a box: with a list of hosts in the host's environment none lets
@@ -128,9 +174,12 @@ pub fn of_box(
     own: Own,
     unlisted: Unlisted,
 ) -> Policy {
-    let Some(levels) = levels(record, settings, &own.rules) else {
-        tracing::warn!(id = %record.id, "a box has no way out: its set of rules is gone");
-        return Policy::nothing();
+    let levels = match levels(record, settings, &own.rules) {
+        Ok(levels) => levels,
+        Err(unknown) => {
+            tracing::warn!(id = %record.id, "{unknown}");
+            return closed();
+        }
     };
     let preset = preset(record, settings);
     let preset_hosts = match preset {

@@ -93,10 +93,13 @@ const PRIVATE_V4: [Range<u32>; 4] = [
 ];
 /// RFC 4193.
 const PRIVATE_V6: Range<u128> = v6([0xfc00, 0, 0], 7, "unique local");
-/// Where clouds keep the credentials of a machine, inside private networks.
-const METADATA: [IpAddr; 2] = [
+/// Where clouds keep the credentials of a machine, inside private networks: Alibaba, Amazon, Google,
+/// Oracle, each as its own documentation of the metadata service has it.
+const METADATA: [IpAddr; 4] = [
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe)),
 ];
 
 /// Whether an address belongs to a private network, and is not where a cloud answers about the
@@ -217,6 +220,22 @@ mod tests {
             "2606:4700::200:5efe:a00:1",
         ] {
             assert_ne!(class(text), Class::Public, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_exception_reaches_where_a_cloud_answers_about_the_machine() {
+        let is_private = |text: &str| is_private_network(text.parse().unwrap());
+        for text in [
+            "100.100.100.200",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+            "fd00:c1::a9fe:a9fe",
+        ] {
+            assert!(!is_private(text), "{text}");
+        }
+        for text in ["100.100.100.201", "fd20:ce::253", "fd00:c1::1"] {
+            assert!(is_private(text), "{text}");
         }
     }
 

@@ -256,7 +256,13 @@ impl BoxContext {
                 .filter(|credential| credential.serves(host))
                 .cloned(),
         });
-        bound.chain(settings.logins.grants(host)).collect()
+        let mut grants: Vec<Grant> = bound.collect();
+        // Somebody else's account, made a login of the box, would take there what the box sends
+        // with the owner's.
+        if !is_bound(&settings, host) {
+            grants.extend(settings.logins.grants(host));
+        }
+        grants
     }
 
     /// Whose placeholder a text is, if it is one.

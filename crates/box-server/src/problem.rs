@@ -208,6 +208,7 @@ pub(crate) fn create(error: CreateError) -> Problem {
         CreateError::Allow(_) => {
             told(Usage, "bad-entry", &error).hinted("entries are `host`, `*.host` or `host:port`")
         }
+        CreateError::Never(_) => told(Usage, "bad-entry", &error),
         CreateError::Image { ref source, .. } => told_by_engine("image-not-ready", &error, source),
         CreateError::Engine { ref source, .. } => told_by_engine("not-created", &error, source),
         CreateError::Files { .. } => told(Engine, "not-created", &error),

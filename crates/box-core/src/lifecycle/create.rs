@@ -12,10 +12,14 @@ use crate::caller::Caller;
 use crate::credentials;
 use crate::host::Host;
 use crate::lifecycle::{files, spec_of};
+use crate::network::lint;
+use crate::network::rules::Ruling;
+use crate::policy::Levelled;
 use crate::store::{Durability, StoreError};
 use box_api::BoxName;
 use box_api::control::{BoxState, Limits, NewBox};
-use box_api::egress::{HostPattern, HostPatternError};
+use box_api::egress::{Entry, HostPattern, HostPatternError};
+use box_api::network::{Finding, Weight};
 use box_api::snapshot::SnapshotKind;
 use box_runtime::{Progress, RuntimeError, fault};
 use rusqlite::Transaction;
@@ -41,6 +45,8 @@ pub enum CreateError {
     Setting(#[from] SettingError),
     #[error("could not use an entry of the box's list")]
     Allow(#[from] HostPatternError),
+    #[error("the entry `{}` {}", .0.entry, .0.text)]
+    Never(Finding),
     #[error("could not get the image `{image}` ready")]
     Image {
         image: String,
@@ -123,9 +129,21 @@ pub(super) fn check_entries(allow: &[String]) -> Result<(), CreateError> {
     if allow.len() > ALLOW_ENTRIES_MAX {
         return Err(CreateError::TooManyEntries(allow.len()));
     }
-    allow
+    let entries = allow
         .iter()
-        .try_for_each(|entry| Ok(HostPattern::parse(entry).map(drop)?))
+        .map(|entry| HostPattern::parse(entry).map(Entry::Host))
+        .collect::<Result<Vec<_>, _>>()?;
+    let levelled = |entry| Levelled {
+        entry,
+        ruling: Ruling::Allow,
+        from: "box".to_owned(),
+    };
+    let levelled: Vec<Levelled> = entries.into_iter().map(levelled).collect();
+    let mut findings = lint::of_entries(&levelled).into_iter();
+    match findings.find(|finding| finding.weight == Weight::Error) {
+        Some(finding) => Err(CreateError::Never(finding)),
+        None => Ok(()),
+    }
 }
 
 /// Below these a box does not start, or nothing runs in it.

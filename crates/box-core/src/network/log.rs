@@ -1,5 +1,5 @@
 //! The network log of a box: one line for each host, port and verdict, with how often and how much.
-//! Bounded: the oldest lines go.
+//! Bounded: the oldest lines go, those of the box with the most first.
 
 use crate::host::Host;
 use crate::store::StoreError;
@@ -15,6 +15,8 @@ use std::net::SocketAddr;
 const LINES_MAX: i64 = 1000;
 /// Lines of all boxes together.
 const ALL_LINES_MAX: i64 = 100_000;
+/// One line of so many goes at once, where there are too many in all.
+const TRIMMED_PART: i64 = 20;
 /// Lines that nothing was added to for so long go.
 const KEPT_MS: i64 = 30 * 24 * 3600 * 1000;
 /// What is reached.
@@ -151,9 +153,30 @@ fn trim(rows: &Transaction<'_>, id: &BoxId, entry: &Entry) -> rusqlite::Result<(
     .execute((id.as_str(), ALLOWED, entry.verdict == ALLOWED, LINES_MAX))?;
     rows.prepare_cached("DELETE FROM net_log WHERE at_ms < ?1")?
         .execute([entry.at_ms - KEPT_MS])?;
-    rows.prepare_cached("DELETE FROM net_log WHERE id <= (SELECT max(id) FROM net_log) - ?1")?
-        .execute([ALL_LINES_MAX])
-        .map(drop)
+    trim_all(rows, ALL_LINES_MAX)
+}
+
+/// Lets go of what is too much in all, of the box with the most lines: the oldest of what it was
+/// refused, then of what it reached. A part of its lines at once, so that this is seldom.
+fn trim_all(rows: &Transaction<'_>, lines_max: i64) -> rusqlite::Result<()> {
+    let count = |rows: &Transaction<'_>| {
+        rows.prepare_cached("SELECT count(*) FROM net_log")?
+            .query_row([], |row| row.get::<_, i64>(0))
+    };
+    while count(rows)? > lines_max {
+        let (most, lines): (String, i64) = rows
+            .prepare_cached(
+                "SELECT box_id, count(*) FROM net_log GROUP BY box_id \
+                 ORDER BY count(*) DESC, box_id LIMIT 1",
+            )?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.prepare_cached(
+            "DELETE FROM net_log WHERE id IN (SELECT id FROM net_log WHERE box_id = ?1 \
+             ORDER BY verdict = ?2, id LIMIT ?3)",
+        )?
+        .execute((most, ALLOWED, (lines / TRIMMED_PART).max(1)))?;
+    }
+    Ok(())
 }
 
 /// The program behind a line was found out after the line was written.
@@ -270,16 +293,67 @@ mod tests {
     fn database(id: &BoxId) -> Connection {
         let mut connection = Connection::open_in_memory().unwrap();
         schema::upgrade(&mut connection, schema::STEPS).unwrap();
+        insert_box(&connection, id, 1);
+        connection
+    }
+
+    fn insert_box(connection: &Connection, id: &BoxId, number: i64) {
         connection
             .execute(
                 "INSERT INTO boxes (id, owner, name, state, runtime, image, image_digest, profile, \
                  net, limits, allow, id_offset, created_at_ms, changed_at_ms) VALUES \
-                 (?1, 'uid:0', 'demo', 'running', 'native', 'i', 'd', 'root', 'open', '{}', '[]', \
-                 1, 1, 1)",
-                [id.as_str()],
+                 (?1, 'uid:0', 'demo' || ?2, 'running', 'native', 'i', 'd', 'root', 'open', '{}', \
+                 '[]', ?2, 1, 1)",
+                (id.as_str(), number),
             )
             .unwrap();
-        connection
+    }
+
+    fn hosts(rows: &Transaction<'_>, id: &BoxId) -> Vec<String> {
+        let lines = select(rows, id, Since { at_ms: 0 }).unwrap();
+        lines.into_iter().map(|line| line.host).collect()
+    }
+
+    #[test]
+    fn flood_of_one_box_leaves_its_neighbours_lines() {
+        let (id, neighbour) = (BoxId::from_random([1; 10]), BoxId::from_random([2; 10]));
+        let mut connection = database(&id);
+        insert_box(&connection, &neighbour, 2);
+        let rows = connection.transaction().unwrap();
+        add(&rows, &neighbour, &entry("quiet.test:443", 1)).unwrap();
+        add(&rows, &id, &entry("drop.test:443", 1)).unwrap();
+        for number in 0..LINES_MAX + 100 {
+            let refused = Entry::of(format!("n{number}.test"), "not_listed", 2);
+            add(&rows, &id, &refused).unwrap();
+        }
+        // As many lines came and went as all boxes may have together.
+        rows.execute(
+            "UPDATE net_log SET id = ?1 WHERE host = 'n1099.test'",
+            [ALL_LINES_MAX * 2],
+        )
+        .unwrap();
+        add(&rows, &id, &entry("last.test", 3)).unwrap();
+        assert_eq!(hosts(&rows, &neighbour), ["quiet.test:443"]);
+        assert_eq!(hosts(&rows, &id)[0], "drop.test:443");
+    }
+
+    #[test]
+    fn too_many_lines_in_all_go_from_the_box_with_the_most() {
+        let (id, neighbour) = (BoxId::from_random([1; 10]), BoxId::from_random([2; 10]));
+        let mut connection = database(&id);
+        insert_box(&connection, &neighbour, 2);
+        let rows = connection.transaction().unwrap();
+        for host in ["a.test", "b.test", "c.test"] {
+            add(&rows, &neighbour, &entry(host, 1)).unwrap();
+        }
+        add(&rows, &id, &entry("reached.test", 1)).unwrap();
+        for number in 0..20 {
+            let refused = Entry::of(format!("n{number}.test"), "not_listed", 2);
+            add(&rows, &id, &refused).unwrap();
+        }
+        trim_all(&rows, 6).unwrap();
+        assert_eq!(hosts(&rows, &neighbour), ["a.test", "b.test", "c.test"]);
+        assert_eq!(hosts(&rows, &id), ["reached.test", "n18.test", "n19.test"]);
     }
 
     fn entry(host: &str, at_ms: i64) -> Entry {

@@ -6,7 +6,7 @@ use crate::boxes::{self, BoxRecord};
 use crate::credentials;
 use crate::events;
 use crate::host::Host;
-use crate::policy::{self, Levelled};
+use crate::policy::{self, Levelled, Unknown};
 use crate::settings::{Settings, SettingsError};
 use crate::store::{Durability, StoreError};
 use box_api::control::{EventKind, NetPreset};
@@ -101,7 +101,7 @@ impl Parsed {
             })
         });
         Ok(Self {
-            remove: parsed(&wish.remove)?.iter().map(Entry::to_string).collect(),
+            remove: wish.remove.iter().map(|entry| spelled(entry)).collect(),
             private: private.collect::<Result<_, _>>()?,
             allow,
             deny,
@@ -144,6 +144,12 @@ impl Parsed {
             Err(PolicyError::NotOpened { entry })
         })
     }
+}
+
+/// An entry as it is written now. One that cannot be read, as another build wrote it, stays as it is:
+/// it can be taken away all the same.
+fn spelled(entry: &str) -> String {
+    Entry::parse(entry).map_or_else(|_| entry.to_owned(), |entry| entry.to_string())
 }
 
 fn parsed(entries: &[String]) -> Result<Vec<Entry>, PolicyError> {
@@ -215,7 +221,7 @@ fn write(
     };
     let is_private = |entry: &str| private.iter().find(|own| own.to_string() == entry);
     let is_there = |entry: &String| {
-        known.contains(entry)
+        known.iter().any(|own| spelled(own) == *entry)
             || (box_id.is_some() && own.contains(entry))
             || is_private(entry).is_some()
     };
@@ -233,7 +239,9 @@ fn write(
     }
     let mut exceptions = Vec::new();
     for entry in &wish.remove {
-        rules::remove(tables, &row.owner, box_id, entry)?;
+        for own in known.iter().filter(|own| spelled(own) == *entry) {
+            rules::remove(tables, &row.owner, box_id, own)?;
+        }
         if let Some(exception) = is_private(entry) {
             rules::set_private(tables, &row.id, exception, None)?;
             exceptions.push((exception.clone(), false));
@@ -289,19 +297,11 @@ pub async fn show(host: &Host, record: &BoxRecord) -> Result<PolicyShown, StoreE
     let settings = host.current.now();
     let preset = policy::preset(&record, &settings);
     let levels = policy::levels(&record, &settings, &own);
-    let gone = record
-        .settings
-        .net_set
-        .as_ref()
-        .filter(|_| levels.is_none());
-    let gone = gone.map(|name| Finding {
-        entry: name.to_string(),
-        from: "box".to_owned(),
-        weight: Weight::Error,
-        text: "is a set the settings do not have: this box has no way out".to_owned(),
-    });
-    let levels = levels.unwrap_or_default();
-    let mut findings: Vec<Finding> = gone.into_iter().collect();
+    let (levels, unknown) = match levels {
+        Ok(levels) => (levels, None),
+        Err(unknown) => (Vec::new(), Some(finding(&unknown))),
+    };
+    let mut findings: Vec<Finding> = unknown.into_iter().collect();
     findings.extend(lint::of_whole(&levels, preset, &opened));
     let mut entries: Vec<PolicyEntry> = levels.iter().map(line).collect();
     entries.extend(private.iter().map(|entry| PolicyEntry {
@@ -341,6 +341,27 @@ pub async fn defaults(host: &Host, name: BoxName) -> PolicyShown {
         net_set: None,
         logins: box_api::egress::Logins::default(),
         findings: lint::of_settings(&settings),
+    }
+}
+
+fn finding(unknown: &Unknown) -> Finding {
+    let (entry, from, text) = match unknown {
+        Unknown::SetGone { entry } => (
+            entry,
+            "box",
+            "is a set the settings do not have: this box has no way out",
+        ),
+        Unknown::Denial { entry, from } => (
+            entry,
+            *from,
+            "is denied and cannot be read any more: this box has no way out until it is taken away",
+        ),
+    };
+    Finding {
+        entry: entry.clone(),
+        from: from.to_owned(),
+        weight: Weight::Error,
+        text: text.to_owned(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! What `balanced` stands for.
 
 use super::*;
+use box_api::control::{BoxSettings, BoxState, Limits, Profile};
+use box_api::{BoxId, BoxName, Owner};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -149,5 +151,70 @@ fn balanced_has_the_forges_and_the_agents_hosts() {
             "{}",
             profile.name
         );
+    }
+}
+
+/// A box of the fixed kind these tests have no other use for.
+fn record() -> BoxRecord {
+    BoxRecord {
+        id: BoxId::from_random([1; 10]),
+        owner: Owner::Uid(0),
+        name: BoxName::parse("demo").unwrap(),
+        title: None,
+        state: BoxState::Running,
+        runtime: "native".to_owned(),
+        image: "debian:trixie".to_owned(),
+        image_digest: "sha256:abc".to_owned(),
+        profile: Profile::Root,
+        net: NetPreset::Open,
+        limits: Limits::default(),
+        allow: vec!["example.com".to_owned()],
+        id_offset: 0,
+        created_at_ms: 12,
+        problem: None,
+        settings: BoxSettings::default(),
+        origin: None,
+        trashed_at_ms: None,
+    }
+}
+
+#[test]
+fn denial_that_cannot_be_read_closes_the_box_and_is_named() {
+    let settings = Settings::default();
+    let (record, machine) = (record(), Machine::default());
+    let rule = |ruling, entry: &str| Rule {
+        entry: entry.to_owned(),
+        ruling,
+        box_id: None,
+    };
+    let of_rules = |rules: &[Rule]| {
+        let own = Own {
+            rules: rules.to_vec(),
+            ..Own::default()
+        };
+        of_box(&record, &settings, &machine, own, Unlisted::Refuse)
+    };
+    // Controls: one that can be read, and one that only lets through.
+    let fine = [
+        rule(Ruling::Deny, "bad.example"),
+        rule(Ruling::Allow, "from a newer build"),
+    ];
+    assert_eq!(levels(&record, &settings, &fine).unwrap().len(), 2);
+    let policy = of_rules(&fine);
+    assert_eq!((policy.deny.len(), policy.preset), (1, NetPreset::Open));
+    assert!(policy.deny_networks.is_empty());
+
+    let unread = [fine[0].clone(), rule(Ruling::Deny, "from a newer build")];
+    let unknown = Unknown::Denial {
+        entry: "from a newer build".to_owned(),
+        from: "all boxes",
+    };
+    assert_eq!(levels(&record, &settings, &unread), Err(unknown));
+    let policy = of_rules(&unread);
+    assert_eq!((policy.preset, policy.allow.len()), (NetPreset::Locked, 0));
+    for address in ["1.1.1.1", "192.0.2.1", "2606:4700::1111", "fd00::1"] {
+        let address = address.parse().unwrap();
+        let mut networks = policy.deny_networks.iter();
+        assert!(networks.any(|own| own.contains(address)), "{address}");
     }
 }

@@ -85,6 +85,13 @@ async fn wrong_wishes_are_refused_and_leave_nothing() {
         ..new_box("a")
     };
     assert!(matches!(create(entry).await, Err(CreateError::Allow(_))));
+    let mut suffix = new_box("a");
+    suffix.allow = vec!["*.co.uk".to_owned()];
+    let refused = create(suffix).await.unwrap_err();
+    assert!(
+        refused.to_string().starts_with("the entry `*.co.uk` "),
+        "{refused}"
+    );
     let mut tiny = new_box("a");
     tiny.limits.memory_bytes = 1 << 10;
     assert!(matches!(

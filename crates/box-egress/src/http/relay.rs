@@ -13,7 +13,7 @@ use crate::intercept::login::desk::Judged;
 use crate::intercept::login::judge::judge_logins;
 use crate::intercept::login::kinds::{Endpoint, Kind as Vendor};
 use crate::intercept::login::{Exchange, Exchanged};
-use crate::intercept::scope::{self, Place};
+use crate::intercept::scope::{self, Place, issuing};
 use crate::intercept::scrub::{Scrub, scrub_headers};
 use crate::intercept::verdict::{Offence, Swap, judge};
 use crate::refuse::{Door, Refused};
@@ -87,6 +87,7 @@ impl Relay {
             if let Some(found) = endpoint.map_err(|reason| site.refuse(reason))? {
                 return self.exchange(found, parts, body).await;
             }
+            issuing::judge(&grants, &site, &parts)?;
         } else {
             self.look_for_placeholders(&parts, &site)?;
         }

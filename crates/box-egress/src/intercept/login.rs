@@ -100,6 +100,7 @@ impl Exchange<'_> {
         let tokens = self.ctx.logins.tokens(self.kind);
         let owner_of = |text: &str| self.ctx.owner_of(text);
         let fields = self.endpoint.sends;
+        request::check_query(parts.uri.query().unwrap_or_default()).map_err(Exchanged::Offence)?;
         let swapped = request::swapped(&parts.headers, &body, fields, (&tokens, &owner_of));
         let body = swapped
             .map_err(Exchanged::Offence)?

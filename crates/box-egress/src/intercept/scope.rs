@@ -7,6 +7,7 @@
 mod answer;
 mod graphql;
 mod held;
+pub(crate) mod issuing;
 mod json;
 mod pack;
 mod place;

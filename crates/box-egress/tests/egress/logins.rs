@@ -591,6 +591,47 @@ fn owners_credential_makes_no_key_for_the_box() {
 }
 
 #[test]
+fn login_is_worth_nothing_where_the_owners_credential_is_and_no_strange_token_makes_one() {
+    let mut world = World::start_empty();
+    world.configure();
+    let vendors = world.rig.vendors();
+    // What an account of somebody else has outside of any box of placeholders.
+    let strange = Guest::new(&mut world, Logins::Plain).claude();
+    let owners = text(&strange, "access_token").to_owned();
+    let mut guest = Guest::new(&mut world, Logins::Placeholder);
+    let url = "platform.claude.com/v1/oauth/token";
+    let body = json!({
+        "grant_type": "refresh_token", "refresh_token": strange["refresh_token"], "client_id": "c",
+    });
+    let seen = guest.post(url, &[JSON], &body.to_string());
+    assert_eq!((seen.status, seen.reason()), (403, "foreign_credential"));
+    // Control: a login of the box's own works, until the owner's credential is there.
+    let access = bearer(text(&guest.claude(), "access_token"));
+    let profile = "api.anthropic.com/api/oauth/profile";
+    let seen = guest.get(profile, &[("authorization", &access)]);
+    assert_eq!(seen.status, 200, "{}", seen.body);
+    world.add_credential("claude:default", &["api.anthropic.com"], &owners);
+    let placeholder = "sk-ant-oat01-PLACEHOLDER-of-the-owner-00000000";
+    let binding = Binding {
+        placeholder: placeholder.to_owned(),
+        credential: "claude:default".to_owned(),
+        hosts: vec![name("api.anthropic.com")],
+        github: None,
+    };
+    let inside = world.new_box(with(Logins::Placeholder), vec![binding]);
+    let mut guest = Guest {
+        inside,
+        received: Vec::new(),
+    };
+    let access = bearer(text(&guest.claude(), "access_token"));
+    let seen = guest.get(profile, &[("authorization", &access)]);
+    assert_eq!((seen.status, seen.reason()), (403, "foreign_placeholder"));
+    let seen = guest.get(profile, &[("authorization", &bearer(placeholder))]);
+    assert_eq!(seen.status, 200, "{}", seen.body);
+    drop(vendors);
+}
+
+#[test]
 #[expect(clippy::too_many_lines, reason = "one story, told in order")]
 fn sealed_login_opens_in_its_own_box_and_no_other() {
     let mut world = World::start_empty();

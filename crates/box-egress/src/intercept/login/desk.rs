@@ -19,7 +19,7 @@ pub(crate) struct Desk {
 /// How requests to a host with logins are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judged {
-    /// A credential of the owner belongs to it: nothing but that, and the box's own logins.
+    /// A credential of the owner belongs to it: nothing but that, and no login of the box.
     Bound,
     /// The box is logged in there: headers carry its own login or none.
     LoggedIn,

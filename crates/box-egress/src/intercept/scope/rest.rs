@@ -15,16 +15,17 @@ const OVERRIDES: [&str; 3] = [
     "x-method-override",
 ];
 
-/// What of an issue or pull request a box may change.
-const OF_AN_ISSUE: [&str; 7] = [
-    "comments",
-    "labels",
-    "assignees",
-    "reactions",
-    "lock",
-    "sub_issues",
-    "sub_issue",
-];
+/// What of an issue or pull request a box may change. Not `sub_issues`: those can be of another
+/// repository.
+const OF_AN_ISSUE: [&str; 5] = ["comments", "labels", "assignees", "reactions", "lock"];
+
+/// What a review may say: approving is its owner's.
+const REVIEWS: [&str; 2] = ["COMMENT", "REQUEST_CHANGES"];
+/// What gives an issue to GitHub's own agent, which may write to a repository named there
+/// (docs.github.com, *REST API endpoints for issue assignees*).
+const TO_AN_AGENT: &str = "agent_assignment";
+/// How the names of that agent begin.
+const AGENT: &str = "copilot";
 
 /// What is still to be read before a request can pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub(crate) enum Ask {
     MoveRef(Repository, String),
     /// The branch that the field of this name names.
     Branch(Repository, &'static str),
+    /// That it approves nothing and sets no agent of GitHub's to work.
+    Said(Repository),
 }
 
 /// The parts of a request that say what it does.
@@ -214,6 +217,9 @@ fn in_repository(
         }
         ("POST", ["merges"]) => Ok(Needs::Body(Ask::Branch(repository, "base"))),
         ("POST", ["merge-upstream"]) => Ok(Needs::Body(Ask::Branch(repository, "branch"))),
+        (method, tail) if scope.writes == GithubWrites::Listed && says_more(method, tail) => {
+            Ok(Needs::Body(Ask::Said(repository)))
+        }
         (method, tail) if is_listed(scope, method, tail) => Ok(Needs::Nothing),
         _ if scope.writes == GithubWrites::All => Ok(Needs::Nothing),
         _ => Err(Why::Kind {
@@ -223,20 +229,38 @@ fn in_repository(
     }
 }
 
+fn number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Writes that concern no ref, and whose body decides whether everybody may do them who may push.
+fn says_more(method: &str, tail: &[&str]) -> bool {
+    match (method, tail) {
+        ("POST", ["issues"]) => true,
+        ("PATCH", ["issues", id])
+        | (_, ["issues", id, "assignees", ..])
+        | ("POST", ["pulls", id, "reviews"] | ["pulls", id, "reviews", _, "events"]) => number(id),
+        _ => false,
+    }
+}
+
 /// Writes that concern no ref, as everybody may do them who may push.
 fn is_listed(scope: &GithubScope, method: &str, tail: &[&str]) -> bool {
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match (method, tail) {
         // An object no ref leads to changes nothing; making a tag's is part of making one.
         ("POST", ["git", what]) => {
             ["blobs", "trees", "commits"].contains(what) || (*what == "tags" && scope.tags)
         }
-        ("POST", ["pulls" | "issues"] | ["commits", _, "comments"]) => true,
-        ("PATCH", ["pulls" | "issues", id])
-        | (_, ["pulls" | "issues", "comments", id, ..] | ["comments", id, ..]) => number(id),
-        (_, ["pulls", id, what, ..]) => {
-            number(id) && ["comments", "reviews", "requested_reviewers"].contains(what)
-        }
+        ("POST", ["pulls"] | ["commits", _, "comments"]) => true,
+        ("PATCH", ["pulls", id])
+        | (
+            _,
+            ["pulls" | "issues", "comments", id, ..]
+            | ["comments", id, ..]
+            | ["pulls", id, "comments" | "requested_reviewers", ..],
+        )
+        // What a review says, not what becomes of it.
+        | ("PUT" | "DELETE", ["pulls", id, "reviews", _]) => number(id),
         (_, ["issues", id, what, ..]) => number(id) && OF_AN_ISSUE.contains(what),
         _ => false,
     }
@@ -255,6 +279,9 @@ fn kind(tail: &[&str]) -> String {
 pub(crate) fn judge_body(scope: &GithubScope, ask: &Ask, body: &[u8]) -> Result<(), Why> {
     if *ask == Ask::Graphql {
         return super::graphql::judge(scope, body);
+    }
+    if matches!(ask, Ask::Said(_)) && body.is_empty() {
+        return Ok(());
     }
     let json = Json::read(body);
     let json = json.ok_or(Why::Unclear(
@@ -291,6 +318,36 @@ pub(crate) fn judge_body(scope: &GithubScope, ask: &Ask, body: &[u8]) -> Result<
             let name = refs::branch(branch)?;
             refs::judge(scope, repository, &name, Change::Forward).map(drop)
         }
+        Ask::Said(repository) => judge_said(repository, &json),
+    }
+}
+
+fn judge_said(repository: &Repository, json: &Json) -> Result<(), Why> {
+    if json.fields().is_none() {
+        return Err(Why::Unclear("the body is an object of JSON"));
+    }
+    let kind = |what: &str| Why::Kind {
+        repository: repository.clone(),
+        what: what.into(),
+    };
+    match json.get("event") {
+        None => {}
+        Some(event) if event.text().is_some_and(|text| REVIEWS.contains(&text)) => {}
+        Some(_) => return Err(kind("pulls/approvals")),
+    }
+    let assigned = ["assignee", "assignees"].map(|name| json.get(name));
+    if json.get(TO_AN_AGENT).is_some() || assigned.into_iter().flatten().any(names_agent) {
+        return Err(kind("issues/agents"));
+    }
+    Ok(())
+}
+
+fn names_agent(value: &Json) -> bool {
+    match value {
+        Json::Text(name) => name.trim().to_ascii_lowercase().starts_with(AGENT),
+        Json::List(values) => values.iter().any(names_agent),
+        Json::Object(fields) => fields.iter().any(|(_, value)| names_agent(value)),
+        Json::Null | Json::Yes | Json::No | Json::Number => false,
     }
 }
 

@@ -101,10 +101,15 @@ fn text(text: &str) -> Option<(Token, &str)> {
     None
 }
 
-/// A block ends with three quotes. One that tries to hold three of its own is taken for no
-/// document, and its meaning depends on how its lines are set, so it is never taken for a value.
+/// A block ends with three quotes. Where readers disagree about which three (one more quote beside
+/// them, which graphql-ruby takes into the block, or one behind a backslash) it is taken for no
+/// document. Its meaning depends on how its lines are set, so it is never taken for a value.
 fn block(inner: &str) -> Option<(Token, &str)> {
     let at = inner.find("\"\"\"")?;
     let (said, behind) = (&inner[..at], &inner[at + 3..]);
-    (!said.ends_with('\\')).then_some((Token::Text(None), behind))
+    let is_odd = inner.starts_with('"')
+        || behind.starts_with('"')
+        || said.ends_with('\\')
+        || said.contains("\\\"");
+    (!is_odd).then_some((Token::Text(None), behind))
 }

@@ -76,6 +76,23 @@ const PASS: &[(&str, &str)] = &[
     ("POST api.github.com/repos/Me/APP/issues/7/comments", ""),
     ("DELETE api.github.com/repos/me/app/issues/comments/9", ""),
     ("POST api.github.com/repos/me/app/pulls/7/reviews", ""),
+    (
+        "POST api.github.com/repos/me/app/pulls/7/reviews",
+        r#"{"event":"COMMENT","body":"x"}"#,
+    ),
+    (
+        "POST api.github.com/repos/me/app/pulls/7/reviews/9/events",
+        r#"{"event":"REQUEST_CHANGES","body":"x"}"#,
+    ),
+    ("PUT api.github.com/repos/me/app/pulls/7/reviews/9", ""),
+    (
+        "POST api.github.com/repos/me/app/pulls/7/comments/9/replies",
+        "",
+    ),
+    (
+        "POST api.github.com/repos/me/app/issues/7/assignees",
+        r#"{"assignees":["me"]}"#,
+    ),
     ("POST api.github.com/repos/me/app/git/blobs", ""),
     (
         "POST api.github.com/repos/me/app/git/refs",
@@ -100,6 +117,66 @@ const PASS: &[(&str, &str)] = &[
 ];
 
 const REFUSED: &[(&str, &str)] = &[
+    (
+        "POST api.github.com/repos/me/app/issues/7/sub_issues",
+        r#"{"sub_issue_id":1}"#,
+    ),
+    (
+        "DELETE api.github.com/repos/me/app/issues/7/sub_issue",
+        r#"{"sub_issue_id":1}"#,
+    ),
+    (
+        "PATCH api.github.com/repos/me/app/issues/7/sub_issues/priority",
+        r#"{"sub_issue_id":1}"#,
+    ),
+    (
+        "POST api.github.com/repos/me/app/pulls/7/reviews",
+        r#"{"event":"APPROVE"}"#,
+    ),
+    (
+        "POST api.github.com/repos/me/app/pulls/7/reviews",
+        r#"{"event":"approve"}"#,
+    ),
+    (
+        "POST api.github.com/repos/me/app/pulls/7/reviews",
+        r#"{"event":["APPROVE"]}"#,
+    ),
+    (
+        "POST api.github.com/repos/me/app/pulls/7/reviews",
+        r#"{"event":"COMMENT","event":"APPROVE"}"#,
+    ),
+    (
+        "POST api.github.com/repos/me/app/pulls/7/reviews",
+        r#"["APPROVE"]"#,
+    ),
+    (
+        "POST api.github.com/repos/me/app/pulls/7/reviews",
+        "event=APPROVE",
+    ),
+    (
+        "POST api.github.com/repos/me/app/pulls/7/reviews/9/events",
+        r#"{"event":"APPROVE"}"#,
+    ),
+    (
+        "PUT api.github.com/repos/me/app/pulls/7/reviews/9/dismissals",
+        r#"{"message":"x","event":"DISMISS"}"#,
+    ),
+    (
+        "POST api.github.com/repos/me/app/issues",
+        r#"{"title":"x","agent_assignment":{"target_repo":"other/x"}}"#,
+    ),
+    (
+        "POST api.github.com/repos/me/app/issues",
+        r#"{"title":"x","assignees":["Copilot-swe-agent[bot]"]}"#,
+    ),
+    (
+        "PATCH api.github.com/repos/me/app/issues/7",
+        r#"{"assignee":"copilot-swe-agent[bot]"}"#,
+    ),
+    (
+        "POST api.github.com/repos/me/app/issues/7/assignees",
+        r#"{"assignees":["copilot-swe-agent[bot]"]}"#,
+    ),
     (
         "GET github.com/other/x/info/refs?service=git-receive-pack",
         "",
@@ -302,6 +379,12 @@ fn wider_settings_open_what_they_name_and_no_more() {
     let release = "POST api.github.com/repos/me/app/releases";
     assert_eq!(outcome(&all, release, ""), Ok(()));
     assert!(outcome(&force, release, "").is_err());
+    let (review, approves) = (
+        "POST api.github.com/repos/me/app/pulls/7/reviews",
+        r#"{"event":"APPROVE"}"#,
+    );
+    assert_eq!(outcome(&all, review, approves), Ok(()));
+    assert!(outcome(&force, review, approves).is_err());
     let tag = r#"{"ref":"refs/tags/v1","sha":"1"}"#;
     let new_ref = "POST api.github.com/repos/me/app/git/refs";
     assert_eq!(outcome(&tags, new_ref, tag), Ok(()));
