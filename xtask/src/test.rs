@@ -158,7 +158,7 @@ const PARTS: &[Part] = &[
         name: "clients",
         needs: clients::NEEDS,
         seed: Seed::ImageAndAgents,
-        when: When::Always,
+        when: When::ByName,
         run: clients::light,
     },
     Part {
