@@ -39,6 +39,10 @@ pub(crate) const RESPONSE_WAIT: Duration = Duration::from_mins(15);
 pub(crate) const BODY_IDLE: Duration = Duration::from_hours(2);
 /// Time a tunnel may be silent in both directions.
 pub(crate) const TUNNEL_IDLE: Duration = Duration::from_hours(2);
+/// What is still read of a request that is refused, and for how long: many a client hears no answer
+/// while it sends.
+pub(crate) const DRAINED_BYTES_MAX: usize = 1 << 20;
+pub(crate) const DRAIN_WAIT: Duration = Duration::from_secs(2);
 /// Time a client that is being refused has to take note.
 pub(crate) const REFUSAL_WAIT: Duration = Duration::from_secs(15);
 

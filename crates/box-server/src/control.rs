@@ -159,7 +159,7 @@ fn welcome(host: &Host) -> Welcome {
         pid: std::process::id(),
         data_dir: host.paths.data.display().to_string(),
         started_at_ms: host.started_at_ms,
-        defaults: host.settings.defaults(),
+        defaults: host.current.now().defaults(),
     }
 }
 

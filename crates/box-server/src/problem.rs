@@ -374,6 +374,9 @@ fn vault(error: &CredentialError, source: &VaultError) -> Problem {
         VaultError::NoPassphrase => {
             told(Usage, "no-passphrase", error).hinted("`box credential unlock --new` sets one")
         }
+        VaultError::OtherSeal => told(Usage, "other-seal", error).hinted(
+            "`seal = \"passphrase\"` under `[credentials]` in the settings, then restart the host",
+        ),
         VaultError::Keyring(_) | VaultError::Systemd(_) => told(Engine, "no-seal", error)
             .hinted("setting `credentials.seal` chooses another way, or `memory`"),
         VaultError::KeyGone

@@ -18,7 +18,7 @@ use box_api::{BoxName, BoxTitle};
     box set demo github=me/app \"github-refs=fix/*\"\n  \
     box set demo pids=512 disk=20G open-files=4096 tmp=1G\n  \
     box set demo deadline=off freeze-after=30m \"title=the other one\"\n  \
-    box set demo logins=plain\n\n\
+    box set demo logins=plain net-budget=10G on-signal=freeze\n\n\
     All of it is checked before any of it is done. What a running box cannot take holds from its\n\
     next start on, and is named.")]
 pub(super) struct Args {
@@ -26,7 +26,7 @@ pub(super) struct Args {
     name: BoxName,
     /// `cpu`, `memory`, `pids`, `disk`, `open-files`, `tmp`, `deadline`, `freeze-after`, `nested`,
     /// `credential`, `logins`, `github`, `github-refs`, `github-force`, `github-tags`,
-    /// `github-writes`, `net-set` or `title`
+    /// `github-writes`, `net-set`, `net-budget`, `net-connections`, `on-signal` or `title`
     #[arg(value_name = "SETTING=VALUE", required = true, value_parser = change)]
     changes: Vec<Change>,
     #[command(flatten)]

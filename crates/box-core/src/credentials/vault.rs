@@ -36,6 +36,8 @@ pub enum VaultError {
     WeakPassphrase,
     #[error("no passphrase was set here")]
     NoPassphrase,
+    #[error("secrets are not sealed with a passphrase here")]
+    OtherSeal,
     #[error("what is sealed names a key nobody knows")]
     Unknown,
     #[error(transparent)]
@@ -179,13 +181,20 @@ impl Vault {
     /// gets the new passphrase, if it is open.
     ///
     /// # Errors
-    /// [`VaultError::Locked`]: the old passphrase is asked for first.
+    /// [`VaultError::Locked`]: the old passphrase is asked for first. [`VaultError::OtherSeal`]: the
+    /// settings say otherwise.
     pub(super) async fn set_passphrase(
         &self,
         passphrase: Zeroizing<String>,
         random: &dyn Random,
         at_ms: i64,
     ) -> Result<(), VaultError> {
+        match self.choice {
+            SealChoice::Auto | SealChoice::Passphrase => {}
+            SealChoice::Keyring | SealChoice::SystemdCreds | SealChoice::Memory => {
+                return Err(VaultError::OtherSeal);
+            }
+        }
         let fits = passphrase.len() <= PASSPHRASE_BYTES_MAX;
         if !fits || passphrase.chars().count() < PASSPHRASE_CHARS_MIN {
             return Err(VaultError::WeakPassphrase);

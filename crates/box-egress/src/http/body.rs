@@ -2,13 +2,14 @@
 //! come, scrubbed where a credential could be in them.
 
 use crate::intercept::scrub::Scrub;
-use crate::limits::BODY_IDLE;
+use crate::limits::{BODY_IDLE, DRAIN_WAIT, DRAINED_BYTES_MAX};
 use bytes::Bytes;
 use http::HeaderMap;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 
 /// Any body box-egress sends.
 pub(crate) enum Flow {
@@ -46,6 +47,21 @@ pub(crate) enum FlowError {
     Broken(#[from] hyper::Error),
     #[error("nothing came for too long")]
     Idle,
+}
+
+/// Reads what still comes of a request that is refused, and throws it away.
+pub(crate) async fn drain(mut body: Incoming) {
+    let read = async {
+        let mut left = DRAINED_BYTES_MAX;
+        while let Some(Ok(frame)) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    // Whoever sends on has had its time.
+    drop(timeout(DRAIN_WAIT, read).await);
 }
 
 impl Flow {

@@ -1,7 +1,7 @@
 //! Passes one request on and its answer back. The same for port 80 and for opened-up TLS; only
 //! the latter knows credentials.
 
-use super::body::Flow;
+use super::body::{Flow, drain};
 use super::headers::{clean_request, clean_response, clean_trailers};
 use super::request::{Kind, Site, check, has_disguised_credential};
 use super::upgrade;
@@ -51,13 +51,21 @@ impl Relay {
         let method = request.method().clone();
         let may_change = request.version() == Version::HTTP_11
             && request.headers().contains_key(header::UPGRADE);
-        let mut response = match self.pass_on(request).await {
+        let waits = request.headers().contains_key(header::EXPECT);
+        let (parts, body) = request.into_parts();
+        let mut body = Some(body);
+        let passed = self.pass_on(Request::from_parts(parts, ()), &mut body);
+        let mut response = match passed.await {
             Ok(response) => {
                 self.upstream.tally().exchanged(&method, response.status());
                 response
             }
             Err(refused) => {
                 self.ctx.note(&refused);
+                // One that waits for `100 Continue` sends nothing, and is not to be told to.
+                if let Some(unread) = body.filter(|_| !waits) {
+                    drain(unread).await;
+                }
                 refused.page(Door::Host).map(Flow::page)
             }
         };
@@ -69,14 +77,20 @@ impl Relay {
         response
     }
 
-    async fn pass_on(&self, request: Request<Incoming>) -> Result<Response<Flow>, Refused> {
+    /// Takes the body once nothing more stands against the request.
+    async fn pass_on(
+        &self,
+        request: Request<()>,
+        unread: &mut Option<Incoming>,
+    ) -> Result<Response<Flow>, Refused> {
         let site = self.upstream.site();
         let kind = check(&request, &site)?;
         let mut grants = match self.credentials {
             Credentials::NotHere => Vec::new(),
             Credentials::Judged => self.ctx.grants(&site.host),
         };
-        let (mut parts, body) = request.into_parts();
+        let (mut parts, ()) = request.into_parts();
+        let mut body = || unread.take().ok_or_else(|| site.refuse(Reason::Malformed));
         if self.credentials == Credentials::Judged {
             if has_disguised_credential(&parts.headers) {
                 return Err(site.refuse(Reason::ForeignCredential));
@@ -85,13 +99,17 @@ impl Relay {
             grants = self.swap(&mut parts, grants, &site)?;
             let endpoint = self.ctx.logins.endpoint(&site.host, parts.uri.path());
             if let Some(found) = endpoint.map_err(|reason| site.refuse(reason))? {
-                return self.exchange(found, parts, body).await;
+                return self.exchange(found, parts, body()?).await;
             }
             issuing::judge(&grants, &site, &parts)?;
         } else {
             self.look_for_placeholders(&parts, &site)?;
         }
         clean_request(&mut parts.headers);
+        if kind != Kind::Plain && self.is_scoped(&site) && Place::of(&site.host).is_some() {
+            return Err(scope::upgrade(&site));
+        }
+        let body = body()?;
         match kind {
             Kind::Plain => {
                 let body = match Place::of(&site.host) {
@@ -108,9 +126,6 @@ impl Relay {
                 self.hand_back(response, grants, &site, &parts.method)
             }
             Kind::UpgradeHttp1 | Kind::ConnectHttp2 => {
-                if self.is_scoped(&site) && Place::of(&site.host).is_some() {
-                    return Err(scope::upgrade(&site));
-                }
                 let upgrade = upgrade::Upgrade { kind, parts, body };
                 let response = upgrade.pass_on(self).await?;
                 match response {

@@ -7,6 +7,10 @@ use std::time::{Duration, Instant};
 
 /// The same kind about the same host is told once in this time.
 const SAME_EVERY: Duration = Duration::from_mins(10);
+/// As [`SAME_EVERY`] for a placeholder where it does not belong: a box that was frozen for one, and
+/// that its owner let go on, is to be frozen again when it goes on so. The host writes it down more
+/// rarely.
+const THEFT_EVERY: Duration = Duration::from_secs(10);
 /// Signals of one box in [`ALL_WITHIN`], whatever they are about.
 const ALL_MAX: usize = 12;
 const ALL_WITHIN: Duration = Duration::from_mins(10);
@@ -15,6 +19,18 @@ const ALL_WITHIN: Duration = Duration::from_mins(10);
 #[derive(Debug, Default)]
 pub(super) struct Cooldown(HashMap<(SignalKind, String), Instant>);
 
+fn every(kind: SignalKind) -> Duration {
+    match kind {
+        SignalKind::PlaceholderElsewhere
+        | SignalKind::PlaceholderOfAnotherBox
+        | SignalKind::PlaceholderInPlain => THEFT_EVERY,
+        SignalKind::DataInNames
+        | SignalKind::CredentialEchoed
+        | SignalKind::ManyRefused
+        | SignalKind::MuchTraffic => SAME_EVERY,
+    }
+}
+
 impl Cooldown {
     /// The signal, if it is to be told.
     pub(super) fn admit(&mut self, seen: Seen, now: Instant) -> Option<Seen> {
@@ -22,8 +38,12 @@ impl Cooldown {
         self.0
             .retain(|_, told| now.saturating_duration_since(*told) < longest);
         let key = (seen.kind, seen.host.clone());
-        if self.0.contains_key(&key) {
-            return None;
+        if let Some(told) = self.0.get_mut(&key) {
+            if now.saturating_duration_since(*told) < every(seen.kind) {
+                return None;
+            }
+            *told = now;
+            return Some(seen);
         }
         // A kind that was not told at all yet is told whatever the others have used up.
         let is_new_kind = self.0.keys().all(|(kind, _)| *kind != seen.kind);
@@ -49,19 +69,21 @@ mod tests {
 
     #[test]
     fn the_same_is_told_once_in_a_while() {
-        let (mut cooldown, start) = (Cooldown::default(), Instant::now());
-        let mut told = |host: &str, after: Duration| {
-            cooldown
-                .admit(seen(SignalKind::PlaceholderElsewhere, host), start + after)
-                .is_some()
-        };
-        assert!(told("a.test", Duration::ZERO));
-        assert!(!told(
-            "a.test",
-            SAME_EVERY.saturating_sub(Duration::from_secs(1))
-        ));
-        assert!(told("b.test", Duration::ZERO), "another host is another");
-        assert!(told("a.test", SAME_EVERY));
+        let second = Duration::from_secs(1);
+        for (kind, every) in [
+            (SignalKind::DataInNames, SAME_EVERY),
+            (SignalKind::PlaceholderElsewhere, THEFT_EVERY),
+        ] {
+            let (mut cooldown, start) = (Cooldown::default(), Instant::now());
+            let mut told = |host: &str, after: Duration| {
+                cooldown.admit(seen(kind, host), start + after).is_some()
+            };
+            assert!(told("a.test", Duration::ZERO));
+            assert!(!told("a.test", every.saturating_sub(second)));
+            assert!(told("b.test", Duration::ZERO), "another host is another");
+            assert!(told("a.test", every));
+            assert!(!told("a.test", every + second), "counted from then on");
+        }
     }
 
     #[test]

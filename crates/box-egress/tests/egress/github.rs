@@ -556,7 +556,7 @@ fn interfaces_beside_git_take_what_is_bound_and_nothing_else() {
     // What makes a new secret is no setting's to open.
     let before = stage.world.rig.all_requests().len();
     let runner = api("/repos/me/app/actions/runners/registration%2Dtoken");
-    let said = stage.curl("POST", &runner, &[]);
+    let said = stage.curl("POST", &runner, &with("{}"));
     assert!(said.text.contains("denied_request"), "{}", said.text);
     assert!(said.text.ends_with("\n451"), "{}", said.text);
     assert_eq!(stage.world.rig.all_requests().len(), before);

@@ -106,7 +106,11 @@ fn from_file(output: &mut Output, path: &Path) -> Result<Zeroizing<Vec<u8>>, Com
     };
     let file = std::fs::File::open(path).map_err(could_not)?;
     let about = file.metadata().map_err(could_not)?;
-    if about.mode() & 0o077 != 0 {
+    if about.is_dir() {
+        return Err(could_not(std::io::ErrorKind::IsADirectory.into()));
+    }
+    // A pipe has no mode of its own.
+    if about.is_file() && about.mode() & 0o077 != 0 {
         output.note(&format!(
             "others may read `{0}`; `chmod 600 {0}` keeps it yours",
             path.display()
