@@ -77,7 +77,9 @@ fn certificates(pem: &str) -> Vec<Der> {
 }
 
 /// Git takes the longest address that fits, and the first of two as long: what a user has set for
-/// the same addresses comes first (git-config(1), `insteadOf`).
+/// the same addresses comes first (git-config(1), `insteadOf`). Over HTTP/2 git waits for itself for
+/// ever when libcurl asks for more of a body that is over, which several of its versions do while
+/// the connection takes no more (<https://github.com/git/git/pull/1608>).
 fn git_config() -> String {
     let rules = FORGES.iter().map(|forge| {
         let forms = [
@@ -90,8 +92,10 @@ fn git_config() -> String {
         let forms = forms.map(|form| format!("\tinsteadOf = {form}\n")).concat();
         format!("[url \"https://{forge}/\"]\n{forms}")
     });
-    let why = "# Ssh and git have no way out of a box; https has.\n".to_owned();
-    std::iter::once(why).chain(rules).collect()
+    let version = "# A push over HTTP/2 can hang.\n[http]\n\tversion = HTTP/1.1\n";
+    let why = "# Ssh and git have no way out of a box; https has.\n";
+    let first = [version, why].map(str::to_owned);
+    first.into_iter().chain(rules).collect()
 }
 
 /// Writes a file anew, under its name only when it is whole; one that says the same stays.

@@ -136,6 +136,10 @@ impl Stage {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ALLOW_PROTOCOL", "file:https")
+            // As in every box: git's own push can hang over HTTP/2.
+            .env("GIT_CONFIG_COUNT", "1")
+            .env("GIT_CONFIG_KEY_0", "http.version")
+            .env("GIT_CONFIG_VALUE_0", "HTTP/1.1")
             .env("GIT_SSL_CAINFO", self.folder.path().join("bundle.pem"))
             .env("CURL_CA_BUNDLE", self.folder.path().join("bundle.pem"))
             .env("https_proxy", "http://127.0.0.1:3128");
@@ -247,13 +251,13 @@ fn bound_box_reads_everything_and_pushes_to_its_own_refs() {
     let head = stage.git("clone", &["rev-parse", "HEAD"]).text;
     let refs = stage.refs();
     assert_eq!(refs.matches(head.trim()).count(), 2, "{refs}");
-    // Over HTTP/1.1 as well.
+    // Over HTTP/2 as well.
     stage.commit("four", 0);
     let said = stage.git(
         "clone",
         &[
             "-c",
-            "http.version=HTTP/1.1",
+            "http.version=HTTP/2",
             "push",
             "origin",
             "HEAD:box/web/x",

@@ -155,6 +155,27 @@ fn git_reaches_forges_by_https_and_a_users_own_rule_wins() {
     );
 }
 
+#[test]
+fn git_speaks_http_1_unless_it_is_told_otherwise_on_its_own_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = folder.path().join("ours");
+    fs::write(&ours, git_config()).unwrap();
+    let version = |args: &[&str]| {
+        let mut git = git();
+        git.args(args)
+            .args(["config", "http.version"])
+            .current_dir(folder.path())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_COUNT", "1")
+            .env("GIT_CONFIG_KEY_0", "include.path")
+            .env("GIT_CONFIG_VALUE_0", &ours);
+        String::from_utf8(git.output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(version(&[]), "HTTP/1.1\n");
+    assert_eq!(version(&["-c", "http.version=HTTP/2"]), "HTTP/2\n");
+}
+
 #[expect(clippy::disallowed_methods, reason = "git itself judges its settings")]
 fn git() -> std::process::Command {
     std::process::Command::new("git")
