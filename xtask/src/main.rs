@@ -9,6 +9,7 @@
 mod bench;
 mod chaos;
 mod dist;
+mod faults;
 mod fuzz;
 mod run;
 mod security;
@@ -26,6 +27,7 @@ House work.
   cargo xtask bench <name> [--json] measure beside the named peers: start exec
                                    clone snapshot
   cargo xtask chaos --cuts N [--seed S] kill the host in mid-verb, then look for losses and left-overs
+  cargo xtask faults decisions --runs N [--seed S] decisions under kills and cuts: lost, doubled, gaps
   cargo xtask fuzz --minutes N [--seed S] each fuzz target of box-egress for so long
   cargo xtask security [--check]   run the drill and copy its table into SECURITY.md
   cargo xtask dist [--debug]       make the release archive and its checksum
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         ["dist"] => dist::make(dist::Kind::Release),
         ["dist", "--debug"] => dist::make(dist::Kind::Debug),
         ["chaos", rest @ ..] => chaos::Plan::parse(rest).and_then(chaos::run),
+        ["faults", rest @ ..] => faults::Plan::parse(rest).and_then(faults::run),
         ["fuzz", rest @ ..] => fuzz::Plan::parse(rest).and_then(fuzz::run),
         ["security"] => security::write(),
         ["security", "--check"] => security::check(),

@@ -3,6 +3,7 @@
 //! One list names every part; `all` runs them in order. What a part needs it installs itself, and a
 //! part that cannot be set up fails: nothing is skipped.
 
+mod browser;
 pub(crate) mod clients;
 mod hosts;
 
@@ -155,6 +156,13 @@ const PARTS: &[Part] = &[
         run: drill,
     },
     Part {
+        name: "browser",
+        needs: browser::NEEDS,
+        seed: Seed::ImageAndAgents,
+        when: When::Always,
+        run: browser::run,
+    },
+    Part {
         name: "clients",
         needs: clients::NEEDS,
         seed: Seed::ImageAndAgents,
@@ -169,6 +177,9 @@ const PARTS: &[Part] = &[
         run: clients::heavy,
     },
 ];
+
+/// Agents with a pack; `seed.rs` of the end-to-end tests makes the same.
+const AGENTS: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
 
 /// Cuts of a usual run: every named point, and as many random moments twice over.
 const CUTS: u32 = 200;
@@ -256,7 +267,7 @@ fn chaos() -> Result<()> {
 
 fn agents() -> Result<()> {
     nextest(
-        "binary(downloads) or (binary(e2e) and not (test(drill_holds) or test(_clients_reach)))",
+        "binary(downloads) or (binary(e2e) and not (test(drill_holds) or test(_clients_reach) or test(/^e2e::page::/)))",
     )
 }
 
@@ -316,7 +327,9 @@ pub(crate) fn make_seed(build: Build) -> Result<()> {
     std::fs::create_dir_all(&seed)?;
     std::fs::write(seed.join("config.toml"), "")?;
     let program = program.to_string_lossy();
-    for words in [&["image", "prepare"][..], &["agent", "install", "claude"]] {
+    let packs = AGENTS.map(|agent| ["agent", "install", agent]);
+    let steps = packs.iter().map(|words| &words[..]);
+    for words in steps.chain([&["image", "prepare"][..]]) {
         let alone = ["--pid", "--fork", "--mount-proc", "--", &*program];
         let mut step = command("unshare", &[&alone, words].concat());
         step.env("BOX_DATA_DIR", &seed)

@@ -8,36 +8,52 @@
 
 mod credential;
 mod image;
+mod info;
 mod limits;
 mod machine;
+mod park;
 mod process;
+mod threads;
 mod travel;
 mod undo;
+mod ways;
 
 pub use credential::{
     Accounts, AccountsError, AccountsOfKind, Choice, CredentialAdd, CredentialForm, CredentialInfo,
     CredentialSource, CredentialUnlock, LoginInfo, SealInfo, SealMethod,
 };
 pub use image::{ImageAsk, ImageInfo, UnusedImages};
+pub use info::{AgentInfo, BoxInfo, BoxState, Status};
 pub use limits::{
     BoxEvent, BoxUsage, CHANGES_MAX, Change, EVENTS_PER_BOX_MAX, EVENTS_WITH_BOX_MAX, EventKind,
     Motion, Traffic, Used,
 };
 pub use machine::{BoxSettings, Limits, NetPreset, OnSignal, Origin, Profile};
+pub use park::{Park, Parked, Parking, Priority};
 pub use process::{
     Attach, End, Exec, Exposed, KillProcess, Logs, ProcessInfo, ProcessKind, ProcessState, Spawn,
     TerminalSize,
 };
+pub use threads::{CHOSEN_OPTIONS_MAX, ThreadAct, ThreadAsk, ThreadsAsk};
 pub use travel::{Along, Export, Exported, Import};
 pub use undo::{
     Awaited, BoxDisk, CloneBox, Haste, KeepWorkspace, Marks, PruneDepth, Pruned, Removal, Remove,
     Restored, SETUP_BYTES_MAX, Sizes, Snapshots, Taken, Trash, Unpushed, WAIT_MS_MAX,
 };
 
+pub use ways::{
+    ATTACHMENT_BYTES_MAX, ATTACHMENTS_MAX, AttachFile, Attached, NewAttachment, PIECE_BYTES_MAX,
+    SHELL_LINE_CHARS_MAX, SHELL_OUTPUT_BYTES_MAX, ShellEnded, ShellLine, ThreadOpen, envelope,
+};
+
+use crate::decision::FormAnswer;
 use crate::network::{Net, NetLine, PolicyAsk, PolicyShown, Waiting};
+use crate::page::{PageAsk, PairingLink, SignIn};
+use crate::restore_point::RestorePoints;
+use crate::search::{Found, SearchAsk};
 use crate::snapshot::{CopyMethod, SnapshotInfo};
-use crate::thread::{Decision, ThreadInfo, ThreadUpdate};
-use crate::{BoxId, BoxName, BoxTitle, DecisionId, Owner, Problem, ThreadId};
+use crate::thread::{Decision, ThreadInBox, ThreadInfo, ThreadShown, ThreadUpdate};
+use crate::{BoxId, BoxName, BoxTitle, DecisionId, Problem, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// Longest frame either side accepts.
@@ -118,6 +134,11 @@ pub enum Request {
     },
     Clone(CloneBox),
     Snapshots(Snapshots),
+    /// What `Snapshots::Restore` can bring a box back to, turn by turn.
+    RestorePoints {
+        name: BoxName,
+    },
+    Search(SearchAsk),
     Export(Export),
     Import(Import),
     DiskUsage {
@@ -180,6 +201,16 @@ pub enum Request {
     Run(Run),
     /// Takes up a thread: what was missed after `after`, then what comes.
     Attach(Attach),
+    /// What threads there are.
+    Threads(ThreadsAsk),
+    /// Does something with one thread.
+    Thread(ThreadAsk),
+    /// Puts a file where the agent of a box finds it.
+    AttachFile(AttachFile),
+    /// Runs a `!` line; what it prints comes as `Reply::Output`.
+    ShellLine(ShellLine),
+    /// Begins a thread that waits for its first prompt.
+    ThreadOpen(ThreadOpen),
     /// The network log of a box.
     Net(Net),
     Policy(PolicyAsk),
@@ -192,6 +223,19 @@ pub enum Request {
     Answer {
         decision: DecisionId,
         option: String,
+    },
+    /// Fills in a form, declines it, or takes a request away; the first answer wins.
+    AnswerForm {
+        decision: DecisionId,
+        answer: FormAnswer,
+    },
+    /// No turn begins by itself before a time.
+    Park(Park),
+    /// A parked thread goes on now.
+    Resume {
+        name: BoxName,
+        /// Absent: every parked thread of the box.
+        thread: Option<ThreadId>,
     },
     /// `secret` travels only here, over the socket of one machine; it is not kept on disk.
     CredentialAdd(CredentialAdd),
@@ -207,6 +251,8 @@ pub enum Request {
         agent: String,
     },
     AgentList,
+    /// Who may use the page.
+    Page(PageAsk),
     /// Ends the host; boxes go on.
     StopHost,
 }
@@ -258,10 +304,16 @@ pub struct Run {
     pub limits: Limits,
     #[serde(default)]
     pub settings: BoxSettings,
+    /// Files for the agent; the prompt then names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<NewAttachment>,
+    /// What of its offer the agent is to use: its mode, its model and the like.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chosen: Vec<crate::thread::ChosenOption>,
 }
 
 /// What a client may say while its request runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum ClientMessage {
     /// For `Exec`: send this signal number to the command.
@@ -273,10 +325,17 @@ pub enum ClientMessage {
         decision: DecisionId,
         option: String,
     },
+    /// For `Run` and `Attach`: fill in an open form, decline it, or take a request away.
+    AnswerForm {
+        decision: DecisionId,
+        answer: FormAnswer,
+    },
     /// For `Run` and `Attach`: a person looks and answers what is asked from now on.
     Person,
     /// For `Attach`: a new prompt.
     Prompt { text: String },
+    /// For `AttachFile` and `Run`: the next of a file, at most [`PIECE_BYTES_MAX`].
+    Piece { base64: String },
 }
 
 /// What the host sends back.
@@ -293,7 +352,7 @@ pub enum Reply {
     },
     /// For `Exec`: the descriptors that come with it are stdin, stdout, stderr, or one terminal.
     Streams,
-    /// For `Logs`, and for `New` with a set-up: a piece of output, base64.
+    /// For `Logs`, `ShellLine`, and for `New` with a set-up: a piece of output, base64.
     Output {
         base64: String,
     },
@@ -337,6 +396,8 @@ pub enum Outcome {
         snapshots: Vec<SnapshotInfo>,
     },
     Restored(Box<Restored>),
+    RestorePoints(RestorePoints),
+    Found(Found),
     Exported(Exported),
     DiskUsage {
         boxes: Vec<BoxDisk>,
@@ -363,6 +424,10 @@ pub enum Outcome {
     },
     Decisions {
         decisions: Vec<Waiting>,
+    },
+    /// Of `Park` and `Resume`: the threads it was about.
+    Parking {
+        threads: Vec<Parked>,
     },
     Policy(PolicyShown),
     Checked(crate::egress::Checked),
@@ -399,98 +464,26 @@ pub enum Outcome {
     Turn {
         outcome: crate::thread::TurnOutcome,
     },
+    /// Newest first, box by box.
+    Threads {
+        threads: Vec<ThreadInBox>,
+    },
+    ThreadShown(Box<ThreadShown>),
+    Attached(Attached),
+    ShellEnded(ShellEnded),
+    PageLink(PairingLink),
+    PageAt {
+        url: String,
+    },
+    SignIns {
+        sign_ins: Vec<SignIn>,
+    },
+    /// A thread that waits for a prompt.
+    Thread {
+        thread: ThreadId,
+    },
     /// The turn is still going or waits; the client's request ends here.
     Detached {
         open: Vec<Decision>,
     },
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
-    pub pid: u32,
-    pub build: String,
-    pub data_dir: String,
-    pub boxes_running: u32,
-    pub boxes_stopped: u32,
-    /// Whether box-egress answers.
-    pub egress: bool,
-    /// How the host's first engine holds limits, as in [`BoxInfo`].
-    #[serde(default)]
-    pub limits_held_by: Option<String>,
-    /// How it makes copies of boxes.
-    #[serde(default)]
-    pub copies: Option<CopyMethod>,
-    /// How secrets are kept.
-    #[serde(default)]
-    pub seal: Option<SealInfo>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BoxState {
-    Creating,
-    Stopped,
-    Starting,
-    Running,
-    Stopping,
-    Removing,
-    Failed,
-    /// Its files are being replaced by those of a snapshot.
-    Restoring,
-    /// Removed by its owner; its files are kept for a while (D33).
-    Trashed,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BoxInfo {
-    pub id: BoxId,
-    pub name: BoxName,
-    pub title: Option<BoxTitle>,
-    pub owner: Owner,
-    pub state: BoxState,
-    pub runtime: String,
-    pub image: String,
-    pub profile: Profile,
-    pub net: NetPreset,
-    pub limits: Limits,
-    /// How the limits are held: `cgroup v2`, `cgroup v1` or `best effort`.
-    pub limits_held_by: String,
-    pub created_at_ms: i64,
-    pub threads: Vec<ThreadInfo>,
-    /// Host path of the workspace; absent for engines that keep it elsewhere.
-    pub workspace: Option<String>,
-    /// Process id of the box's pid 1 as the host sees it, while it runs.
-    pub pid: Option<u32>,
-    /// Why it failed, or why it was stopped without anybody asking.
-    pub problem: Option<String>,
-    #[serde(default)]
-    pub settings: BoxSettings,
-    #[serde(default)]
-    pub origin: Option<Origin>,
-    /// Since when it is in the trash.
-    #[serde(default)]
-    pub trashed_at_ms: Option<i64>,
-    /// Accounts it uses, as `<kind>:<name>`.
-    #[serde(default)]
-    pub accounts: Vec<String>,
-    /// It runs, but all of it stands still until it is touched.
-    #[serde(default)]
-    pub frozen: bool,
-    /// Why, where nobody asked for it: a signal, or idleness.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frozen_why: Option<String>,
-    /// What went over its network.
-    #[serde(default)]
-    pub traffic: Traffic,
-    /// The newest of what befell it, newest last.
-    #[serde(default)]
-    pub events: Vec<BoxEvent>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentInfo {
-    pub agent: String,
-    pub title: String,
-    /// `installed <version>`, `not installed`, `built in`.
-    pub state: String,
 }

@@ -4,11 +4,15 @@
 //! so that past it no raw name travels any further.
 
 pub mod control;
+pub mod decision;
 pub mod egress;
 pub mod guest;
 pub mod id;
 pub mod network;
+pub mod page;
 pub mod problem;
+pub mod restore_point;
+pub mod search;
 pub mod snapshot;
 pub mod thread;
 

@@ -8,6 +8,7 @@ const LABEL_CHARS_MAX: usize = 63;
 
 /// What a person calls a snapshot of one box: `[a-z0-9][a-z0-9._-]{0,62}` (B9).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
 #[serde(try_from = "String", into = "String")]
 pub struct Label(String);
 
@@ -75,6 +76,7 @@ impl std::str::FromStr for Label {
 
 /// Why a snapshot was taken. Only its presence means something, never its absence (B21).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotKind {
     /// A person asked for it.
@@ -91,6 +93,7 @@ pub enum SnapshotKind {
 
 /// How an engine makes a copy of a box's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum CopyMethod {
     /// One copy-on-write snapshot of the whole box; constant in size.
@@ -114,6 +117,7 @@ impl CopyMethod {
 
 /// A snapshot as clients see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SnapshotInfo {
     pub label: Label,
     pub kind: SnapshotKind,

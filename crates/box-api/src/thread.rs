@@ -1,5 +1,13 @@
 //! A thread's journal as clients see it: rows in order, text rows that grow, decisions.
 
+mod shown;
+
+pub use shown::{
+    BackgroundTask, ChosenOption, OptionChoice, QueuedPrompt, ThreadAbilities, ThreadInBox,
+    ThreadInfo, ThreadOption, ThreadShown,
+};
+
+use crate::decision::Form;
 use crate::{BoxId, DecisionId, ThreadId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,6 +15,7 @@ use serde_json::Value;
 /// Where a client stands in a journal. `epoch` changes when the journal was rebuilt and old
 /// cursors mean nothing; `seq` is the last row seen, `bytes` how much of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Cursor {
     pub epoch: u32,
     pub seq: u64,
@@ -32,6 +41,7 @@ pub enum ThreadUpdate {
 
 /// One row of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct JournalRow {
     pub seq: u64,
     /// UTC, milliseconds since 1970.
@@ -42,6 +52,7 @@ pub struct JournalRow {
 
 /// What a row says. Kinds are only ever added; what the host does not know is `Unknown`, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Item {
     /// What the person asked.
@@ -85,6 +96,50 @@ pub enum Item {
         outcome: TurnOutcome,
         note: Option<String>,
     },
+    /// A `!` line of a person: run in the box, never told to the model (C58). `exit` is absent when
+    /// it was cut off, and `note` says why: `truncated` or `timed out`.
+    Command {
+        command: String,
+        output: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<i32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+    /// What a person said into the running turn (steering). It opens no turn.
+    Steered { text: String },
+    /// The prompts that wait, as they now stand; takes the place of the row before. Empty: none.
+    Queue { waiting: Vec<QueuedPrompt> },
+    /// An option holds from here on, or the agent refused it and says why.
+    OptionSet {
+        option: String,
+        value: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused: Option<String>,
+    },
+    /// What the agent runs in the background, as it now stands; takes the place of the row before.
+    Background { tasks: Vec<BackgroundTask> },
+    /// Background work told the agent something (C49), which may go on by itself from here: what
+    /// follows belongs to no prompt. Never shown as a message of the person.
+    Woke {
+        /// The [`BackgroundTask::task`], if the agent named it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<String>,
+        /// What happened, one line.
+        summary: String,
+        /// The agent's word for how the task stands, such as `completed`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<String>,
+        /// What the task said, shown folded (C50).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<String>,
+    },
+    /// The rows above are a copy of another thread's; from here on this one goes its own way.
+    Forked { from: ThreadId },
+    /// From here on files, agent and conversation are again what they were before row `before`: the
+    /// rows between count for nothing (see [`crate::restore_point::is_live`]). `snapshot` is the
+    /// label of the box's snapshot they come from.
+    WentBack { before: u64, snapshot: String },
     /// Something the host says about the thread, such as a new start of the agent.
     Notice { text: String },
     /// The agent now works in this mode (ACP's mode id, verbatim).
@@ -104,6 +159,7 @@ pub enum Item {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
     Pending,
@@ -115,6 +171,7 @@ pub enum ToolStatus {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToolContent {
     Text {
@@ -132,6 +189,7 @@ pub enum ToolContent {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct PlanEntry {
     pub text: String,
     /// ACP's plan status (`pending`, `in_progress`, `completed`) verbatim.
@@ -140,6 +198,7 @@ pub struct PlanEntry {
 
 /// Something a person must decide. Options are the agent's, verbatim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Decision {
     pub decision: DecisionId,
     pub box_id: BoxId,
@@ -152,20 +211,31 @@ pub struct Decision {
     /// The tool call it belongs to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
+    /// Empty for a form that is more than one choice.
     pub options: Vec<DecisionOption>,
+    /// What is to be filled in, of a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
+    /// What is to be read before it is answered: a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     pub state: DecisionState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionKind {
     Permission,
     Question,
     Network,
     Push,
+    /// The agent has a plan and wants to begin.
+    Plan,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct DecisionOption {
     /// The agent's own id; opaque.
     pub id: String,
@@ -175,6 +245,7 @@ pub struct DecisionOption {
 
 /// ACP's permission option kinds; `Choice` is an answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum OptionKind {
     AllowOnce,
@@ -186,6 +257,7 @@ pub enum OptionKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum DecisionState {
     Open,
@@ -200,6 +272,7 @@ pub enum DecisionState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOutcome {
     Done,
@@ -229,22 +302,43 @@ impl TurnOutcome {
 
 /// What a thread is doing, as far as the host knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadState {
+    /// A prompt waits for the agent to be ready.
     Starting,
     Running,
+    /// A permission, or anything else but a question, waits for a person.
     NeedsYou,
+    /// The agent asked a question.
+    Asks,
     Idle,
+    /// Nobody talks, and work of the agent goes on in the background.
+    Background,
+    /// Waits for the end of a usage limit.
     Parked,
     Failed,
 }
 
-/// A thread in a list.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ThreadInfo {
-    pub thread: ThreadId,
-    pub agent: String,
-    pub title: String,
-    pub state: ThreadState,
-    pub created_at_ms: i64,
+impl ThreadState {
+    /// The sign of decision D27, for titles and lists. The decision names none for a failure.
+    pub fn symbol(self) -> char {
+        match self {
+            Self::Starting | Self::Running => '⟳',
+            Self::NeedsYou => '⚠',
+            Self::Asks => '?',
+            Self::Idle => '○',
+            Self::Background => '◍',
+            Self::Parked => '⏸',
+            Self::Failed => '✗',
+        }
+    }
+
+    /// Whether a turn is open, or a person is waited for.
+    pub fn is_busy(self) -> bool {
+        match self {
+            Self::Starting | Self::Running | Self::NeedsYou | Self::Asks => true,
+            Self::Idle | Self::Background | Self::Parked | Self::Failed => false,
+        }
+    }
 }

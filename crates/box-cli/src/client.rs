@@ -99,6 +99,14 @@ impl Client {
         request: &Request,
     ) -> Result<Outcome, Complaint> {
         self.request(request)?;
+        self.end(output)
+    }
+
+    /// As [`Self::ask`], once the request has been said.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub(crate) fn end(mut self, output: &mut Output) -> Result<Outcome, Complaint> {
         loop {
             match self.next(Some(Instant::now() + SILENCE_MAX))? {
                 Reply::Progress { text } => output.progress(&text),

@@ -60,6 +60,11 @@ impl Here {
         }
     }
 
+    /// Whether commits can come home to it.
+    pub(crate) fn is_repository(&self) -> bool {
+        matches!(self, Self::Repository(_))
+    }
+
     /// A name for a box that is to have it.
     pub(crate) fn name(&self) -> String {
         let path = match self {

@@ -1,5 +1,6 @@
 //! The `box` command: CLI, host and way out in one executable.
 
+mod acp;
 mod age;
 mod archive;
 mod child;
@@ -11,6 +12,7 @@ mod here;
 mod host;
 mod identity;
 mod inside;
+mod json;
 mod output;
 mod pump;
 mod runtimes;

@@ -1,16 +1,21 @@
 //! A thread's journal as a person reads it: text as it comes, reasoning folded, tool calls as lines
 //! with a mark, changes as diffs, questions with numbered answers.
 
+mod aside;
+mod command;
+mod decision;
 mod diff;
 mod screen;
 mod thought;
 mod tools;
 
 use crate::output::{Ink, Paint, visible};
+use crate::turn::how_ended;
 use box_api::DecisionId;
 use box_api::thread::{
     Decision, DecisionKind, DecisionState, Item, JournalRow, PlanEntry, ThreadUpdate,
 };
+pub(crate) use decision::text as decision_text;
 use screen::Screen;
 use std::collections::{HashMap, VecDeque};
 use thought::Thought;
@@ -69,6 +74,8 @@ pub(crate) struct Transcript {
     calls: HashMap<String, Call>,
     call_order: VecDeque<String>,
     plan: Vec<PlanEntry>,
+    /// The newest prompt that waited.
+    queued: u64,
     decisions: HashMap<DecisionId, Decision>,
 }
 
@@ -82,6 +89,7 @@ impl Transcript {
             calls: HashMap::new(),
             call_order: VecDeque::new(),
             plan: Vec::new(),
+            queued: 0,
             decisions: HashMap::new(),
         }
     }
@@ -115,17 +123,12 @@ impl Transcript {
             self.end_thought();
         }
         match &row.item {
-            Item::Prompt { text } => self.prompt(text),
+            Item::Prompt { text } | Item::Steered { text } => self.prompt(text),
             Item::Text { text } => {
                 self.enter(Section::Text(row.seq));
                 self.grew(row.seq, text);
             }
-            Item::Thought { text } => {
-                self.end_thought();
-                self.enter(Section::Thought(row.seq));
-                self.thought = Some(Thought::new(row.seq));
-                self.grew(row.seq, text);
-            }
+            Item::Thought { text } => self.thought_begins(row.seq, text),
             Item::ToolCall {
                 call,
                 title,
@@ -158,16 +161,38 @@ impl Transcript {
             }
             // How it ended is told beside the transcript.
             Item::TurnEnded { .. } => self.screen.break_line(),
-            Item::Mode { .. } | Item::Usage { .. } | Item::Detail { .. } => {}
-            Item::Notice { text } => self.remark(Ink::Dim, "·", text),
-            Item::Unknown { raw } => {
-                self.remark(
-                    Ink::Dim,
-                    "·",
-                    &format!("an update this host does not know: {raw}"),
-                );
+            Item::Mode { .. }
+            | Item::Usage { .. }
+            | Item::Background { .. }
+            | Item::Detail { .. } => {}
+            Item::Command {
+                command,
+                output,
+                exit,
+                note,
+            } => {
+                let how = how_ended(*exit, note.as_deref());
+                self.command(command, output, &how);
             }
+            Item::Queue { waiting } => self.queue(waiting),
+            Item::OptionSet {
+                option,
+                value,
+                refused,
+            } => self.option_set(option, value, refused.as_deref()),
+            Item::Woke { summary, said, .. } => self.woke(summary, said.as_deref()),
+            Item::Forked { from } => self.forked(*from),
+            Item::WentBack { snapshot, .. } => self.went_back(snapshot),
+            Item::Notice { text } => self.remark(Ink::Dim, "·", text),
+            Item::Unknown { raw } => self.unknown(raw),
         }
+    }
+
+    fn thought_begins(&mut self, seq: u64, text: &str) {
+        self.end_thought();
+        self.enter(Section::Thought(seq));
+        self.thought = Some(Thought::new(seq));
+        self.grew(seq, text);
     }
 
     /// Text and thoughts that get longer.
@@ -298,17 +323,19 @@ impl Transcript {
     fn decision_opened(&mut self, decision: &Decision) {
         self.decisions.insert(decision.decision, decision.clone());
         self.enter(Section::Decision);
-        let mark = if decision.about == DecisionKind::Question {
-            "?"
-        } else {
-            "⚠"
+        let mark = match decision.about {
+            DecisionKind::Question => "?",
+            DecisionKind::Plan => "☰",
+            DecisionKind::Permission | DecisionKind::Network | DecisionKind::Push => "⚠",
         };
         let mark = self.look.paint.with(Ink::Yellow, mark);
         self.screen
             .line(&format!("{mark} {}", visible(&decision.title)));
-        for (index, option) in decision.options.iter().enumerate() {
-            self.screen
-                .line(&format!("  {}  {}", index + 1, visible(&option.label)));
+        for line in decision::text(decision) {
+            self.screen.line(&self.look.paint.with(Ink::Dim, &line));
+        }
+        for line in decision::choices(decision) {
+            self.screen.line(&line);
         }
     }
 

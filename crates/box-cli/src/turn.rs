@@ -3,24 +3,31 @@
 
 pub(crate) mod conversation;
 pub(crate) mod moves;
-mod position;
+pub(crate) mod position;
+mod shell_line;
+pub(crate) mod tally;
 
 use crate::client::Client;
 use crate::complaint::Complaint;
 use crate::host::{self, OtherBuild};
+use crate::json::{self, Event};
 use crate::output::{Format, Ink, Output, visible};
 use crate::signals::Signals;
 use crate::terminal;
 use crate::transcript::Transcript;
 use box_api::control::{ClientMessage, Reply, Request};
-use box_api::thread::{Cursor, Decision, Item, JournalRow, ThreadUpdate, TurnOutcome};
+use box_api::thread::{Cursor, Item, JournalRow, ThreadUpdate, TurnOutcome};
 use conversation::Conversation;
 use moves::{Action, Answers, Input};
+use shell_line::ShellLine;
+
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
+pub(crate) use shell_line::how_ended;
 use std::io::{IsTerminal as _, stdin, stdout};
 use std::ops::ControlFlow;
+use tally::Tally;
 
 /// Hosts that go away one after the other without having told us anything.
 const TAKE_UPS_MAX: u32 = 5;
@@ -35,6 +42,21 @@ pub(crate) fn answers(format: Format) -> Answers {
     }
 }
 
+/// How much of a conversation is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Everything,
+    /// What the agent says last, and on standard error what a person must decide.
+    Answer,
+}
+
+/// How a conversation is shown.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) transcript: Transcript,
+    pub(crate) shown: Shown,
+}
+
 /// Has the conversation until it ends; the value is the exit code.
 ///
 /// # Errors
@@ -43,7 +65,7 @@ pub(crate) fn drive(
     output: &mut Output,
     client: Client,
     conversation: Conversation,
-    transcript: Transcript,
+    view: View,
 ) -> Result<u8, Complaint> {
     let ends = [Signal::INT, Signal::TERM, Signal::HUP].map(Signal::as_raw);
     let signals = Signals::catch(&ends).map_err(|error| {
@@ -54,9 +76,11 @@ pub(crate) fn drive(
         output,
         client,
         conversation,
-        transcript,
+        view,
+        tally: Tally::default(),
         signals,
         typed: reads_lines.then(Vec::new),
+        line: None,
         take_ups: 0,
     };
     driver.say_who_looks()?;
@@ -73,10 +97,13 @@ struct Driver<'a> {
     output: &'a mut Output,
     client: Client,
     conversation: Conversation,
-    transcript: Transcript,
+    view: View,
+    tally: Tally,
     signals: Signals,
     /// The line being typed; none when nobody types.
     typed: Option<Vec<u8>>,
+    /// The `!` line that runs.
+    line: Option<ShellLine>,
     /// Connections taken up in a row without news.
     take_ups: u32,
 }
@@ -85,14 +112,16 @@ impl Driver<'_> {
     /// Waits until something happens.
     fn wait(&mut self) -> Result<Vec<Input>, Complaint> {
         let input = stdin();
-        let (came, typed) = {
-            let mut waited = [
+        let [came, typed, printed] = {
+            let mut waited = vec![
                 PollFd::new(&self.client, PollFlags::IN),
                 PollFd::new(&self.signals, PollFlags::IN),
-                PollFd::new(&input, PollFlags::IN),
             ];
-            let count = if self.typed.is_some() { 3 } else { 2 };
-            match rustix::event::poll(&mut waited[..count], None) {
+            let line = self.line.as_ref().map(ShellLine::client);
+            waited.extend(line.map(|client| PollFd::new(client, PollFlags::IN)));
+            let listens = self.typed.is_some();
+            waited.extend(listens.then(|| PollFd::new(&input, PollFlags::IN)));
+            match rustix::event::poll(&mut waited, None) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => {
                     return Err(
@@ -100,9 +129,13 @@ impl Driver<'_> {
                     );
                 }
             }
-            let [came, _, typed] = waited.map(|one| !one.revents().is_empty());
-            (came, typed)
+            let ready = |at: usize| waited.get(at).is_some_and(|one| !one.revents().is_empty());
+            let typed = listens && ready(waited.len() - 1);
+            [ready(0), typed, line.is_some() && ready(2)]
         };
+        if printed {
+            self.read_line_output()?;
+        }
         let mut inputs = Vec::new();
         inputs.extend(self.signals.take().into_iter().map(|number| match number {
             number if number == Signal::INT.as_raw() => Input::Interrupt,
@@ -163,7 +196,7 @@ impl Driver<'_> {
                 Action::Show(update) => {
                     asks = true;
                     self.take_ups = 0;
-                    self.show(update)?;
+                    self.show(&update)?;
                 }
                 Action::Aside(item) => {
                     asks = true;
@@ -171,10 +204,7 @@ impl Driver<'_> {
                 }
                 Action::Note(text) => self.note(&text)?,
                 Action::Ended { outcome, note } => self.ended(outcome, note.as_deref())?,
-                Action::Progress(text) => {
-                    self.break_line()?;
-                    self.output.progress(&text);
-                }
+                Action::Progress(text) => self.progress(&text)?,
                 Action::Ask(_) => {
                     asks = true;
                     terminal::forget_typed_ahead();
@@ -186,20 +216,19 @@ impl Driver<'_> {
                     Err(error) if error.is_gone() => {}
                     Err(error) => return Err(error.into()),
                 },
+                Action::Shell(line) => self.run_line(line)?,
                 Action::TakeUp(cursor) => self.take_up(cursor)?,
                 Action::Complain(problem) => {
                     self.break_line()?;
                     return Err(problem.into());
                 }
                 Action::Finish(code) => {
-                    self.transcript.finish();
-                    self.flush()?;
+                    self.finish(code)?;
                     return Ok(ControlFlow::Break(code));
                 }
             }
         }
-        if asks && let Some(decision) = self.conversation.asked() {
-            let question = question(decision);
+        if asks && let Some(question) = self.conversation.question() {
             self.break_line()?;
             self.output.ask(&question);
         }
@@ -212,41 +241,73 @@ impl Driver<'_> {
             return Ok(());
         };
         // A thread is told again when it is taken up again.
-        let shown = match (&**reply, self.conversation.thread()) {
-            (Reply::Thread { thread, .. }, known) => known != Some(*thread),
-            (reply, _) => matches!(
-                reply,
-                Reply::AnswerRefused { .. } | Reply::Decision(_) | Reply::Done(_)
-            ),
-        };
-        if shown && self.output.format() == Format::Json {
-            self.output.object(&**reply)?;
+        let known = self.conversation.thread();
+        let again = matches!(&**reply, Reply::Thread { thread, .. } if known == Some(*thread));
+        if self.streams_events()
+            && !again
+            && let Some(event) = Event::of(reply)
+        {
+            self.output.object(&event)?;
         }
         Ok(())
     }
 
-    fn show(&mut self, update: ThreadUpdate) -> Result<(), Complaint> {
-        match self.output.format() {
-            Format::Json => self.output.object(&Reply::Update(update)),
-            Format::Text => {
-                self.transcript.show(&update);
-                self.flush()
-            }
+    /// Whether each event is printed as it comes.
+    fn streams_events(&self) -> bool {
+        self.output.format() == Format::Json && self.view.shown == Shown::Everything
+    }
+
+    fn show(&mut self, update: &ThreadUpdate) -> Result<(), Complaint> {
+        self.tally.take(update);
+        if self.streams_events() {
+            return self.output.object(update);
         }
+        if self.is_our_line(update) {
+            return Ok(());
+        }
+        let decides = matches!(update, ThreadUpdate::Row(row)
+            if matches!(row.item, Item::DecisionOpened(_) | Item::DecisionClosed { .. }));
+        if self.view.shown == Shown::Everything || decides {
+            self.view.transcript.show(update);
+        }
+        self.flush()
     }
 
     /// With `--json` the reply was printed as it came.
     fn show_aside(&mut self, item: Item) -> Result<(), Complaint> {
-        if self.output.format() == Format::Json {
-            return Ok(());
-        }
         let row = JournalRow {
             seq: 0,
             at_ms: 0,
             item,
         };
-        self.transcript.show(&ThreadUpdate::Row(row));
+        self.view.transcript.show(&ThreadUpdate::Row(row));
         self.flush()
+    }
+
+    fn progress(&mut self, text: &str) -> Result<(), Complaint> {
+        if self.view.shown == Shown::Answer {
+            return Ok(());
+        }
+        self.break_line()?;
+        self.output.progress(text);
+        Ok(())
+    }
+
+    /// The last that is printed.
+    fn finish(&mut self, code: u8) -> Result<(), Complaint> {
+        self.view.transcript.finish();
+        self.flush()?;
+        match (self.output.format(), self.view.shown) {
+            (Format::Json, _) => {
+                let whose = (self.conversation.name(), self.conversation.thread());
+                self.output.object(&json::result(whose, &self.tally, code))
+            }
+            (Format::Text, Shown::Answer) if !self.tally.answer().is_empty() => {
+                let answer = format!("{}\n", visible(self.tally.answer()));
+                self.output.data(answer.as_bytes())
+            }
+            (Format::Text, Shown::Answer | Shown::Everything) => Ok(()),
+        }
     }
 
     /// Only a person is asked about the network.
@@ -299,17 +360,23 @@ impl Driver<'_> {
     /// On a terminal both outputs share the screen: ours begins on a line of its own.
     fn break_line(&mut self) -> Result<(), Complaint> {
         if stdout().is_terminal() {
-            self.transcript.break_line();
+            self.view.transcript.break_line();
         }
         self.flush()
     }
 
     fn flush(&mut self) -> Result<(), Complaint> {
-        let text = self.transcript.take();
-        if text.is_empty() || self.output.format() == Format::Json {
-            return Ok(());
+        let text = self.view.transcript.take();
+        match (self.output.format(), self.view.shown) {
+            (Format::Text, Shown::Everything) if !text.is_empty() => {
+                self.output.data(text.as_bytes())
+            }
+            (Format::Text, Shown::Answer) if !text.is_empty() => {
+                self.output.note(text.trim_end());
+                Ok(())
+            }
+            (Format::Text | Format::Json, Shown::Everything | Shown::Answer) => Ok(()),
         }
-        self.output.data(text.as_bytes())
     }
 
     fn take_up(&mut self, cursor: Option<Cursor>) -> Result<(), Complaint> {
@@ -341,12 +408,5 @@ impl Driver<'_> {
         }
         self.client = client;
         self.say_who_looks()
-    }
-}
-
-fn question(decision: &Decision) -> String {
-    match decision.options.len() {
-        0 => "nothing to choose from; Ctrl-C cancels the turn: ".to_owned(),
-        count => format!("your choice [1-{count}]: "),
     }
 }

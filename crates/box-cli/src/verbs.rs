@@ -1,8 +1,10 @@
 //! The one table of verbs: dispatch, help and did-you-mean all come from it (spec B46).
 
+mod acp;
 mod agent;
 mod amount;
 mod answer;
+mod ask;
 mod attach;
 mod completion;
 mod config;
@@ -33,6 +35,7 @@ mod machine;
 mod man;
 mod net;
 mod new;
+mod park;
 mod policy;
 mod prune;
 mod ps;
@@ -40,8 +43,10 @@ mod pull;
 mod rename;
 mod restart;
 mod restore;
+mod resume;
 mod rm;
 mod run;
+mod search;
 mod serve;
 mod set;
 mod shell;
@@ -52,8 +57,12 @@ mod status;
 mod stop;
 mod target;
 mod thaw;
+mod thread;
+mod threads;
 mod top;
+mod ui;
 mod undelete;
+mod undo;
 mod uninstall;
 mod up;
 mod usage;
@@ -91,7 +100,11 @@ struct Line {
 enum Verb {
     Up(up::Args),
     Run(run::Args),
+    Ask(ask::Args),
     Attach(attach::Args),
+    Acp(acp::Args),
+    Threads(threads::Args),
+    Thread(thread::Args),
     New(new::Args),
     List(list::Args),
     Info(info::Args),
@@ -116,6 +129,7 @@ enum Verb {
     Snapshot(snapshot::Args),
     Snapshots(snapshots::Args),
     Restore(restore::Args),
+    Undo(undo::Args),
     Export(export::Args),
     Import(import::Args),
     Rm(rm::Args),
@@ -124,8 +138,11 @@ enum Verb {
     Du(du::Args),
     Wait(wait::Args),
     Logs(logs::Args),
+    Search(search::Args),
     Decisions(decisions::Args),
     Answer(answer::Args),
+    Park(park::Args),
+    Resume(resume::Args),
     Net(net::Args),
     Policy(policy::Args),
     Image(image::Args),
@@ -133,6 +150,7 @@ enum Verb {
     Agent(agent::Args),
     Doctor(doctor::Args),
     Drill(drill::Args),
+    Ui(ui::Args),
     Serve(serve::Args),
     Status(status::Args),
     Config(config::Args),
@@ -149,7 +167,11 @@ impl Verb {
         match self {
             Self::Up(args) => up::run(&args),
             Self::Run(args) => run::run(args),
-            Self::Attach(args) => attach::run(args),
+            Self::Ask(args) => ask::run(args),
+            Self::Attach(args) => attach::run(&args),
+            Self::Acp(args) => acp::run(args),
+            Self::Threads(args) => threads::run(&args),
+            Self::Thread(args) => thread::run(args),
             Self::New(args) => new::run(args),
             Self::List(args) => list::run(&args),
             Self::Info(args) => info::run(args),
@@ -173,6 +195,7 @@ impl Verb {
             Self::Snapshot(args) => snapshot::run(args),
             Self::Snapshots(args) => snapshots::run(&args),
             Self::Restore(args) => restore::run(args),
+            Self::Undo(args) => undo::run(&args),
             Self::Export(args) => export::run(&args),
             Self::Import(args) => import::run(args),
             Self::Rm(args) => rm::run(&args),
@@ -181,8 +204,11 @@ impl Verb {
             Self::Du(args) => du::run(args),
             Self::Wait(args) => wait::run(&args),
             Self::Logs(args) => logs::run(args),
+            Self::Search(args) => search::run(args),
             Self::Decisions(args) => decisions::run(&args),
             Self::Answer(args) => answer::run(args),
+            Self::Park(args) => park::run(args),
+            Self::Resume(args) => resume::run(args),
             Self::Net(args) => net::run(&args),
             Self::Policy(args) => policy::run(args),
             Self::Image(args) => image::run(args),
@@ -190,6 +216,7 @@ impl Verb {
             Self::Agent(args) => agent::run(args),
             Self::Doctor(args) => doctor::run(args),
             Self::Drill(args) => drill::run(args),
+            Self::Ui(args) => ui::run(&args),
             Self::Serve(args) => serve::run(&args),
             Self::Status(args) => status::run(&args),
             Self::Config(args) => config::run(&args),
@@ -204,12 +231,16 @@ impl Verb {
     fn format(&self) -> Format {
         let json = match self {
             Self::Run(args) => args.print.json,
+            Self::Ask(args) => args.print.json,
             Self::Attach(args) => args.print.json,
+            Self::Threads(args) => args.print.json,
+            Self::Thread(args) => args.json(),
             Self::New(args) => args.print.json,
             Self::List(args) => args.print.json,
             Self::Info(args) => args.print.json,
             Self::Top(args) => args.print.json,
             Self::Events(args) => args.print.json,
+            Self::Ui(args) => args.print.json,
             Self::Set(args) => args.print.json,
             Self::Cp(args) => args.print.json,
             Self::Diff(args) => args.print.json,
@@ -226,6 +257,7 @@ impl Verb {
             Self::Snapshot(args) => args.print.json,
             Self::Snapshots(args) => args.print.json,
             Self::Restore(args) => args.print.json,
+            Self::Undo(args) => args.print.json,
             Self::Export(args) => args.print.json,
             Self::Import(args) => args.print.json,
             Self::Rm(args) => args.print.json,
@@ -234,8 +266,11 @@ impl Verb {
             Self::Du(args) => args.print.json,
             Self::Wait(args) => args.print.json,
             Self::Logs(args) => args.print.json,
+            Self::Search(args) => args.print.json,
             Self::Decisions(args) => args.print.json,
             Self::Answer(args) => args.print.json,
+            Self::Park(args) => args.print.json,
+            Self::Resume(args) => args.print.json,
             Self::Net(args) => args.print.json,
             Self::Policy(args) => args.json(),
             Self::Image(args) => args.json(),
@@ -246,6 +281,7 @@ impl Verb {
             Self::Status(args) => args.print.json,
             Self::Config(args) => args.print.json,
             Self::Up(_)
+            | Self::Acp(_)
             | Self::Exec(_)
             | Self::Shell(_)
             | Self::Serve(_)

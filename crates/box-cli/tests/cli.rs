@@ -10,6 +10,7 @@
 
 mod cli {
     mod attach;
+    mod decisions;
     mod doctor;
     mod exec;
     mod fake_host;
@@ -26,5 +27,6 @@ mod cli {
     mod travel;
     mod undo;
     mod up;
+    mod ways_in;
     mod wrong;
 }

@@ -13,12 +13,14 @@
 )]
 
 mod e2e {
+    mod agents;
     mod alone;
     mod archive;
     mod asked;
     mod clients;
     mod control;
     mod credential;
+    mod decisions;
     mod drill;
     mod expose;
     mod files;
@@ -31,16 +33,20 @@ mod e2e {
     mod logins;
     mod lost;
     mod net;
+    mod page;
     mod policy;
     mod processes;
     mod program;
     mod rootless;
     mod seed;
     mod terminal;
+    mod threads;
     mod traffic;
     mod travel;
     mod turn;
     mod undo;
+    mod undo_turn;
     mod uninstall;
+    mod ways_in;
     mod wrong;
 }

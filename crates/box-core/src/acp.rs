@@ -11,15 +11,18 @@
 pub mod ask;
 pub mod content;
 pub mod extension;
+pub mod form;
 pub mod line;
 pub mod message;
 pub mod method;
+pub mod options;
 pub mod outcome;
+pub mod reset;
 pub mod send;
 pub mod setup;
 pub mod update;
 
-pub use ask::{Answered, Ask};
+pub use ask::Ask;
 pub use line::{LineReader, LineTooLong};
 pub use message::{Incoming, RpcError, RpcId};
 

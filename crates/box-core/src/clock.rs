@@ -10,6 +10,18 @@ pub trait Clock: Debug + Send + Sync {
     fn now_ms(&self) -> i64;
 }
 
+/// A time as a person reads it, to the second, UTC.
+pub fn shown_ms(at_ms: i64) -> String {
+    let since = std::time::Duration::from_millis(u64::try_from(at_ms).unwrap_or_default());
+    match std::time::UNIX_EPOCH.checked_add(since) {
+        // The year 9999 is the last that is written with four digits.
+        Some(at) if at_ms < 253_402_300_800_000 => {
+            humantime::format_rfc3339_seconds(at).to_string()
+        }
+        Some(_) | None => "the end of time".to_owned(),
+    }
+}
+
 /// The machine's own clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;

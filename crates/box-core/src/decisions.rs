@@ -1,26 +1,29 @@
 //! What a person must decide: rows, written before anyone is told.
 //!
 //! The first answer wins; the second learns who gave it. An answer must be one of the options the
-//! agent gave. The host itself never answers (decision D8).
+//! agent gave, or fill in the form it sent. The host itself never answers (decision D8); what is
+//! denied for want of an answer says so.
+
+mod answer;
+mod hold;
+
+pub use answer::{AnswerError, Choice, answer, answer_form, choose};
+pub use hold::{Fallback, Hold};
 
 use crate::caller::Caller;
 use crate::host::Host;
-use crate::network;
 use crate::store::StoreError;
 use crate::thread::state::Closed;
-use crate::thread::{AnswerFailure, ThreadError};
-use crate::watch::{self, Awake};
-use box_api::thread::{Decision, DecisionKind, DecisionOption, DecisionState, OptionKind};
+use box_api::thread::{Decision, DecisionKind, DecisionState};
 use box_api::{BoxId, DecisionId, Owner, ThreadId};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, types::Type};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::sync::Arc;
 
 /// Open decisions listed at once.
 const OPEN_LISTED_MAX: u32 = 500;
 
-const COLUMNS: &str =
-    "id, box_id, thread, owner, about, title, call, options, state, option, reason, who";
+const COLUMNS: &str = "id, box_id, thread, owner, about, title, call, options, state, option, reason, who, form, text, note";
 
 /// A decision's row.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,148 +32,8 @@ pub struct Record {
     pub owner: Owner,
     /// Who answered or cancelled.
     pub who: Option<String>,
-}
-
-/// Why an answer was not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum AnswerError {
-    #[error("there is no decision {0}")]
-    Unknown(DecisionId),
-    #[error("decision {decision} {}", over(state, who.as_deref()))]
-    Over {
-        decision: DecisionId,
-        state: DecisionState,
-        who: Option<String>,
-    },
-    #[error("`{option}` is not one of the options of decision {decision}")]
-    NoSuchOption {
-        decision: DecisionId,
-        option: String,
-        options: Vec<String>,
-    },
-    #[error(transparent)]
-    Thread(#[from] ThreadError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl AnswerError {
-    /// What the person can do now.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::NoSuchOption { options, .. } => {
-                let options: Vec<String> = options.iter().map(|id| format!("`{id}`")).collect();
-                Some(format!("options: {}", options.join(", ")))
-            }
-            Self::Unknown(_) | Self::Over { .. } | Self::Thread(_) | Self::Store(_) => None,
-        }
-    }
-}
-
-fn over(state: &DecisionState, who: Option<&str>) -> String {
-    let by = who.map(|who| format!(" by {who}")).unwrap_or_default();
-    match state {
-        DecisionState::Open => "is open".to_owned(),
-        DecisionState::Answered { option } => format!("was answered{by}: `{option}`"),
-        DecisionState::Cancelled => format!("was cancelled{by}"),
-        DecisionState::Lost { reason } => format!("is lost: {reason}"),
-    }
-}
-
-/// Answers a decision of the caller. `option` is an option's id, its label, or `allow`, `reject`
-/// and the like, which mean the first option of that kind. `by` is told to whoever comes second.
-///
-/// # Errors
-/// [`AnswerError`]
-pub async fn answer(
-    host: &Arc<Host>,
-    caller: &Caller,
-    id: DecisionId,
-    option: &str,
-    by: &str,
-) -> Result<(), AnswerError> {
-    let record = find(host, caller, id).await?;
-    let option = open_option(&record, option)?;
-    let Some(thread) = record.decision.thread else {
-        return network::answer(host, record, option, by.to_owned()).await;
-    };
-    let handle = host.threads.handle(host, thread).await?;
-    // The agent hears the answer only while its box runs.
-    let _awake = touched(host, handle.box_id()).await;
-    match handle.answer(id, option, by.to_owned()).await? {
-        Ok(()) => Ok(()),
-        // Between the look and the answer somebody was faster, or the agent died.
-        Err(AnswerFailure::Over) => {
-            let Record { decision, who, .. } = find(host, caller, id).await?;
-            Err(AnswerError::Over {
-                decision: id,
-                state: decision.state,
-                who,
-            })
-        }
-    }
-}
-
-/// An answer is on record whether or not the agent can hear it now.
-async fn touched(host: &Host, id: BoxId) -> Option<Awake> {
-    match watch::touch(host, id).await {
-        Ok(awake) => awake,
-        Err(error) => {
-            tracing::warn!(%id, %error, "a box that was answered is not awake");
-            None
-        }
-    }
-}
-
-/// The decision, if the caller may see it.
-async fn find(host: &Host, caller: &Caller, id: DecisionId) -> Result<Record, AnswerError> {
-    let record = host.store.read(move |tables| get(tables, id)).await?;
-    record
-        .filter(|record| caller.may(&record.owner))
-        .ok_or(AnswerError::Unknown(id))
-}
-
-/// The id of the option meant, if the decision is open and has it.
-fn open_option(record: &Record, option: &str) -> Result<String, AnswerError> {
-    let decision = &record.decision;
-    if decision.state != DecisionState::Open {
-        return Err(AnswerError::Over {
-            decision: decision.decision,
-            state: decision.state.clone(),
-            who: record.who.clone(),
-        });
-    }
-    match choose(&decision.options, option) {
-        Some(chosen) => Ok(chosen.id.clone()),
-        None => Err(AnswerError::NoSuchOption {
-            decision: decision.decision,
-            option: option.to_owned(),
-            options: decision
-                .options
-                .iter()
-                .map(|option| option.id.clone())
-                .collect(),
-        }),
-    }
-}
-
-/// The option meant by `word`: its id, a word for its kind, or its label.
-pub fn choose<'a>(options: &'a [DecisionOption], word: &str) -> Option<&'a DecisionOption> {
-    let kinds: &[OptionKind] = match word {
-        "allow" | "yes" => &[OptionKind::AllowOnce, OptionKind::AllowAlways],
-        "reject" | "no" => &[OptionKind::RejectOnce, OptionKind::RejectAlways],
-        "allow_once" => &[OptionKind::AllowOnce],
-        "allow_always" | "always" => &[OptionKind::AllowAlways],
-        "reject_once" => &[OptionKind::RejectOnce],
-        "reject_always" | "never" => &[OptionKind::RejectAlways],
-        _ => &[],
-    };
-    let of_kind = |kind: &OptionKind| options.iter().find(|option| option.kind == *kind);
-    options
-        .iter()
-        .find(|option| option.id == word)
-        .or_else(|| kinds.iter().find_map(of_kind))
-        .or_else(|| options.iter().find(|option| option.label == word))
+    /// What is said about its end.
+    pub note: Option<String>,
 }
 
 /// The open decisions of a thread, oldest first.
@@ -275,7 +138,8 @@ pub(crate) fn insert(
     tables
         .prepare_cached(
             "INSERT INTO decisions (id, box_id, thread, owner, generation, about, title, call, \
-             options, state, opened_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?)",
+             options, form, text, state, opened_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
+             'open', ?)",
         )?
         .execute((
             decision.decision.0,
@@ -286,8 +150,9 @@ pub(crate) fn insert(
             about_word(decision.about),
             &decision.title,
             &decision.call,
-            serde_json::to_string(&decision.options)
-                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?,
+            json(&decision.options)?,
+            decision.form.as_ref().map(json).transpose()?,
+            &decision.text,
             asker.at_ms,
         ))?;
     Ok(())
@@ -303,13 +168,15 @@ pub(crate) fn close(tables: &Transaction<'_>, closed: &Closed) -> rusqlite::Resu
     };
     let changed = tables
         .prepare_cached(
-            "UPDATE decisions SET state = ?, option = ?, reason = ?, who = ?, closed_at_ms = ? \
-             WHERE id = ? AND state = 'open'",
+            "UPDATE decisions SET state = ?, option = ?, reason = ?, content = ?, note = ?, who = ?, \
+             closed_at_ms = ? WHERE id = ? AND state = 'open'",
         )?
         .execute((
             state,
             option,
             reason,
+            closed.content.as_ref().map(json).transpose()?,
+            &closed.note,
             &closed.by,
             closed.at_ms,
             closed.decision.0,
@@ -327,6 +194,7 @@ fn about_word(about: DecisionKind) -> &'static str {
         DecisionKind::Question => "question",
         DecisionKind::Network => "network",
         DecisionKind::Push => "push",
+        DecisionKind::Plan => "plan",
     }
 }
 
@@ -354,13 +222,24 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Record> {
         title: row.get(5)?,
         call: row.get(6)?,
         options: serde_json::from_str(&options).map_err(|error| unreadable(7, error))?,
+        form: match row.get::<_, Option<String>>(12)? {
+            Some(form) => Some(serde_json::from_str(&form).map_err(|e| unreadable(12, e))?),
+            None => None,
+        },
+        text: row.get(13)?,
         state,
     };
     Ok(Record {
         decision,
         owner: parsed::<Owner>(row, 3)?,
         who: row.get(11)?,
+        note: row.get(14)?,
     })
+}
+
+fn json<T: Serialize>(value: &T) -> rusqlite::Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
 fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
@@ -380,54 +259,4 @@ fn unreadable(
     error: impl std::error::Error + Send + Sync + 'static,
 ) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn option(id: &str, label: &str, kind: OptionKind) -> DecisionOption {
-        DecisionOption {
-            id: id.into(),
-            label: label.into(),
-            kind,
-        }
-    }
-
-    #[test]
-    fn an_option_is_meant_by_its_id_then_its_kind_then_its_label() {
-        let options = [
-            option("reject", "No", OptionKind::RejectOnce),
-            option("a2", "Always", OptionKind::AllowAlways),
-            option("a1", "Yes", OptionKind::AllowOnce),
-            option("allow", "Odd", OptionKind::Other),
-        ];
-        let chosen = |word: &str| choose(&options, word).map(|option| option.id.as_str());
-        assert_eq!(chosen("allow"), Some("allow"), "an id comes before a word");
-        assert_eq!(chosen("yes"), Some("a1"), "once comes before always");
-        assert_eq!(chosen("always"), Some("a2"));
-        assert_eq!(chosen("no"), Some("reject"));
-        assert_eq!(chosen("Odd"), Some("allow"));
-        assert_eq!(chosen("never"), None, "no option of that kind");
-        assert_eq!(chosen(""), None);
-    }
-
-    #[test]
-    fn the_second_learns_who_was_first() {
-        let error = AnswerError::Over {
-            decision: DecisionId(7),
-            state: DecisionState::Answered {
-                option: "ok".into(),
-            },
-            who: Some("uid:1000".into()),
-        };
-        assert_eq!(
-            error.to_string(),
-            "decision 7 was answered by uid:1000: `ok`"
-        );
-        let lost = DecisionState::Lost {
-            reason: "the agent ended with code 1".into(),
-        };
-        assert_eq!(over(&lost, None), "is lost: the agent ended with code 1");
-    }
 }

@@ -32,6 +32,8 @@ pub(crate) fn apply(scope: &mut GithubScope, change: &Change) {
         | Change::NetConnections(_)
         | Change::OnSignal(_)
         | Change::NetSet(_)
+        | Change::Priority(_)
+        | Change::Undo(_)
         | Change::Title(_) => {}
     }
 }

@@ -15,6 +15,7 @@ use crate::people::People;
 use crate::policy::Machine;
 use crate::random::Random;
 use crate::settings::{Current, Settings};
+use crate::sign_ins::SignIns;
 use crate::store::Store;
 use crate::thread::Threads;
 use crate::watch::Touches;
@@ -38,6 +39,8 @@ pub struct Host {
     pub threads: Threads,
     /// Who is there to be asked.
     pub people: People,
+    /// Browsers that are let in.
+    pub sign_ins: SignIns,
     /// Connections of boxes that are open.
     pub live: Live,
     /// Who wants something of which running box.

@@ -129,11 +129,24 @@ pub(crate) async fn answer(
     record: &BoxRecord,
     inside: Inside,
 ) -> Result<Vec<u8>, InsideError> {
+    answer_up_to(host, record, inside, ANSWER_BYTES_MAX).await
+}
+
+/// As [`answer`], with a bound of the caller's own, bytes.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) async fn answer_up_to(
+    host: &Host,
+    record: &BoxRecord,
+    inside: Inside,
+    bytes_max: usize,
+) -> Result<Vec<u8>, InsideError> {
     let deadline = inside.deadline;
     let mut begun = begin(host, record, inside, Vec::new()).await?;
     let done = async {
         tokio::join!(
-            head(&mut begun.stdout),
+            head(&mut begun.stdout, bytes_max),
             tail(&mut begun.stderr),
             begun.process.wait()
         )
@@ -257,7 +270,7 @@ async fn pass_on(
 }
 
 /// The beginning of what a stream says; the rest is read and dropped.
-async fn head(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
+async fn head(stream: &mut (impl AsyncRead + Unpin), bytes_max: usize) -> io::Result<Vec<u8>> {
     let mut kept = Vec::new();
     let mut piece = vec![0; READ_BYTES];
     loop {
@@ -265,7 +278,7 @@ async fn head(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
         if count == 0 {
             return Ok(kept);
         }
-        let room = ANSWER_BYTES_MAX.saturating_sub(kept.len());
+        let room = bytes_max.saturating_sub(kept.len());
         kept.extend_from_slice(&piece[..count.min(room)]);
     }
 }

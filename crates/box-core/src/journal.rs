@@ -4,8 +4,15 @@
 //! reads what is there afterwards, so nothing falls between the two. One that cannot keep up is
 //! sent back to the tables and never holds the writer up.
 
+mod tail;
+
+pub use tail::{Measure, Tail, row, tail};
+
+use crate::restore_points;
+use crate::search;
 use crate::store::{Store, StoreError};
 use box_api::ThreadId;
+use box_api::restore_point::WayBack;
 use box_api::thread::{Cursor, Item, JournalRow, ThreadUpdate};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, types::Type};
 use std::collections::VecDeque;
@@ -267,6 +274,14 @@ pub(crate) fn growing_text(item: &Item) -> Option<&str> {
         | Item::DecisionOpened(_)
         | Item::DecisionClosed { .. }
         | Item::TurnEnded { .. }
+        | Item::Command { .. }
+        | Item::Steered { .. }
+        | Item::Queue { .. }
+        | Item::OptionSet { .. }
+        | Item::Background { .. }
+        | Item::Woke { .. }
+        | Item::Forked { .. }
+        | Item::WentBack { .. }
         | Item::Notice { .. }
         | Item::Mode { .. }
         | Item::Usage { .. }
@@ -319,7 +334,38 @@ pub(crate) fn append(
             item,
             text,
         ))?;
-    Ok(())
+    if let Item::WentBack { before, .. } = row.item {
+        let way = WayBack {
+            at: row.seq,
+            before,
+        };
+        restore_points::note_way_back(tables, place, way)?;
+    }
+    search::take_in(tables, place, row)
+}
+
+/// Copies the rows of a journal before row `before` into one that is empty.
+pub(crate) fn copy(
+    tables: &Transaction<'_>,
+    from: Place,
+    to: Place,
+    before: u64,
+) -> rusqlite::Result<()> {
+    tables
+        .prepare_cached(
+            "INSERT INTO journal (thread, epoch, seq, at_ms, item, text) \
+             SELECT ?1, ?2, seq, at_ms, item, text FROM journal \
+             WHERE thread = ?3 AND epoch = ?4 AND seq < ?5",
+        )?
+        .execute((
+            to.thread.as_str(),
+            to.epoch,
+            from.thread.as_str(),
+            from.epoch,
+            before,
+        ))?;
+    restore_points::copy_ways_back(tables, from, to, before)?;
+    search::copy(tables, from, to, before)
 }
 
 /// Lets the text of a row grow.
@@ -335,11 +381,10 @@ pub(crate) fn grow(
              WHERE thread = ? AND epoch = ? AND seq = ? AND text IS NOT NULL",
         )?
         .execute((text, place.thread.as_str(), place.epoch, seq))?;
-    if grown == 1 {
-        Ok(())
-    } else {
-        Err(rusqlite::Error::StatementChangedRows(grown))
+    if grown != 1 {
+        return Err(rusqlite::Error::StatementChangedRows(grown));
     }
+    search::grown(tables, place, seq)
 }
 
 /// Keeps a line of the agent with the row it led to.

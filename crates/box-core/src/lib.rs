@@ -5,6 +5,7 @@
 
 pub mod acp;
 pub mod agents;
+pub mod attachments;
 pub mod boxes;
 pub mod caller;
 pub mod clock;
@@ -24,13 +25,18 @@ pub mod lock;
 pub mod logs;
 pub mod network;
 pub mod open;
+pub mod parking;
 pub mod paths;
 pub mod people;
 pub mod policy;
 pub mod processes;
 pub mod random;
 pub mod reconcile;
+pub mod restore_points;
+pub mod search;
 pub mod settings;
+pub mod shell_line;
+pub mod sign_ins;
 pub mod store;
 pub mod suggest;
 pub mod thread;

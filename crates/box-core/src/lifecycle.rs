@@ -56,6 +56,7 @@ pub use wait::{WaitError, wait};
 
 pub(crate) use claim::{hold_running, move_state_because, settle};
 pub(crate) use remove::dismantle;
+pub(crate) use snapshot::hold;
 pub(crate) use stop::{bring_down, clear_after};
 
 use box_runtime::Progress;

@@ -156,6 +156,8 @@ fn decision(record: &BoxRecord, number: DecisionId, subject: &str) -> Decision {
         ),
         call: None,
         options: OPTIONS.into_iter().map(option).collect(),
+        form: None,
+        text: None,
         state: DecisionState::Open,
     }
 }
@@ -190,6 +192,7 @@ pub(crate) async fn answer(
     let unknown = || AnswerError::Unknown(id);
     let meaning = meaning(&option).ok_or_else(unknown)?;
     let closed = Closed {
+        content: None,
         seq: 0,
         at_ms: host.now_ms(),
         decision: id,
@@ -232,6 +235,7 @@ pub(crate) async fn answer(
             decision: id,
             state: record.decision.state,
             who: record.who,
+            note: record.note,
         });
     };
     host.people.tell(&decision);

@@ -15,6 +15,7 @@ use crate::people::People;
 use crate::policy::Machine;
 use crate::random::Random;
 use crate::settings::{Current, Environment, Settings, SettingsError};
+use crate::sign_ins::SignIns;
 use crate::store::{Store, StoreError};
 use crate::thread::Threads;
 use crate::watch::Touches;
@@ -247,6 +248,7 @@ impl Opened {
             random: opening.random,
             threads,
             people,
+            sign_ins: SignIns::default(),
             live,
             image_use: ImageUse::default(),
             touches: Touches::default(),

@@ -6,6 +6,7 @@
 mod current;
 pub mod environment;
 pub mod net;
+pub mod page;
 mod read;
 mod shown;
 pub mod upstream;
@@ -14,15 +15,19 @@ pub use current::Current;
 pub use environment::Environment;
 pub use shown::Shown;
 
+use crate::decisions::Fallback;
 use crate::network::lint;
 use box_api::control::{Defaults, NetPreset, Profile};
 use box_api::network::{Finding, Weight};
+use box_api::restore_point::TurnUndo;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Longest settings file that is read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+/// C92.
+const PERMISSION_HOLD_MINUTES: u32 = 120;
 /// Decision D33.
 const TRASH_DAYS: u32 = 7;
 
@@ -74,17 +79,24 @@ pub struct Settings {
     pub preset: Setting<NetPreset>,
     pub net: net::NetSettings,
     pub upstream: upstream::UpstreamSettings,
+    pub page: page::PageSettings,
     pub limits: LimitSettings,
     /// `[snapshot] pristine`: a fresh box is marked before anything of its owner runs (B14).
     pub pristine: Setting<bool>,
     /// `[snapshot] bootstrapped`: a box whose set-up was seen to succeed is marked (B18).
     pub bootstrapped: Setting<bool>,
+    /// `[snapshot] undo`: whether boxes get a restore point before each turn.
+    pub undo: Setting<TurnUndo>,
     /// `[store] size`: of a store that `box up --store btrfs` makes, bytes.
     pub store_size_bytes: Setting<Option<u64>>,
     /// `[store] reserve`: kept free of boxes on the machine's disk, bytes.
     pub store_reserve_bytes: Setting<Option<u64>>,
     /// `[credentials] seal`: what holds the key that secrets are sealed with.
     pub seal: Setting<SealChoice>,
+    /// `[decisions] permission_hold`: minutes a permission waits before the fallback (C92).
+    pub permission_hold: Setting<u32>,
+    /// `[decisions] permission_fallback`: what then.
+    pub permission_fallback: Setting<Fallback>,
     /// `[trash] days`: how long a removed box keeps its files (D33).
     pub trash_days: Setting<u32>,
 }
@@ -201,6 +213,7 @@ impl Default for Settings {
             preset: Setting::default_of(net),
             net: net::NetSettings::default(),
             upstream: upstream::UpstreamSettings::default(),
+            page: page::PageSettings::default(),
             limits: LimitSettings {
                 cpu_milli: Setting::default_of(limits.cpu_milli),
                 memory_bytes: Setting::default_of(limits.memory_bytes),
@@ -211,9 +224,12 @@ impl Default for Settings {
             },
             pristine: Setting::default_of(true),
             bootstrapped: Setting::default_of(true),
+            undo: Setting::default_of(TurnUndo::Auto),
             store_size_bytes: Setting::default_of(None),
             store_reserve_bytes: Setting::default_of(None),
             seal: Setting::default_of(SealChoice::Auto),
+            permission_hold: Setting::default_of(PERMISSION_HOLD_MINUTES),
+            permission_fallback: Setting::default_of(Fallback::Hold),
             trash_days: Setting::default_of(TRASH_DAYS),
         }
     }

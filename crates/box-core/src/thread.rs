@@ -5,29 +5,37 @@
 //! goes through [`step`] into the journal and is then shown. One task owns a thread; nothing it
 //! has told anybody is ever only in memory.
 
+mod acts;
+mod back;
 mod batch;
+mod calls;
 mod driver;
+mod fork;
 mod link;
+mod listed;
 mod machine;
 mod mail;
+pub mod parked;
 mod registry;
 mod run;
 mod saved;
 pub mod state;
 mod step;
 
+pub use acts::{ActError, ActFailure, TITLE_CHARS_MAX};
+pub use back::GoneBack;
+pub(crate) use back::{Along, bring_along};
+pub use calls::{Put, archive, attach, attach_by_id, list, of_box, of_owner, show};
+pub use fork::{ForkError, fork};
+pub use listed::Archived;
 pub use mail::{AnswerFailure, PromptError, PromptFailure, ThreadError, ThreadHandle};
 pub use registry::Threads;
-pub use run::{RepoError, RunError, Running, run};
+pub use run::{RepoError, RunError, Running, open, run, run_with};
 pub use saved::ThreadRecord;
 
 use crate::boxes;
-use crate::caller::Caller;
-use crate::host::Host;
 use crate::store::StoreError;
-use box_api::thread::ThreadInfo;
-use box_api::{BoxId, BoxName, ThreadId};
-use std::sync::Arc;
+use box_api::{BoxName, ThreadId};
 
 /// Why a thread could not be taken up.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +44,8 @@ pub enum AttachError {
     Find(#[from] boxes::FindError),
     #[error("box `{0}` has no thread")]
     None(BoxName),
+    #[error("there is no thread {0}")]
+    NoSuch(ThreadId),
     #[error("box `{name}` has no thread {thread}")]
     Unknown { name: BoxName, thread: ThreadId },
     #[error(transparent)]
@@ -51,44 +61,8 @@ impl AttachError {
             Self::None(name) => Some(format!(
                 "begin one with `box run <agent> \"…\" --name {name}`"
             )),
-            Self::Find(_) | Self::Unknown { .. } | Self::Thread(_) | Self::Store(_) => None,
+            Self::NoSuch(_) | Self::Unknown { .. } => Some("`box threads` lists them".to_owned()),
+            Self::Find(_) | Self::Thread(_) | Self::Store(_) => None,
         }
     }
-}
-
-/// A handle on a thread of a box of the caller; without `thread`, on the one begun last.
-///
-/// # Errors
-/// [`AttachError`]
-pub async fn attach(
-    host: &Arc<Host>,
-    caller: &Caller,
-    name: &BoxName,
-    thread: Option<ThreadId>,
-) -> Result<ThreadHandle, AttachError> {
-    let record = boxes::find(host, caller, name).await?;
-    let box_id = record.id;
-    let found = host.store.read(move |tables| match thread {
-        Some(thread) => saved::get(tables, thread),
-        None => saved::newest(tables, &box_id),
-    });
-    let found = found.await?.filter(|found| found.box_id == box_id);
-    match (found, thread) {
-        (Some(found), _) => Ok(host.threads.handle(host, found.thread).await?),
-        (None, Some(thread)) => Err(AttachError::Unknown {
-            name: record.name,
-            thread,
-        }),
-        (None, None) => Err(AttachError::None(record.name)),
-    }
-}
-
-/// The threads of a box, newest first.
-///
-/// # Errors
-/// What the store said.
-pub async fn list(host: &Host, box_id: BoxId) -> Result<Vec<ThreadInfo>, StoreError> {
-    host.store
-        .read(move |tables| saved::list(tables, &box_id))
-        .await
 }

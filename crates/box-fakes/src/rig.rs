@@ -25,7 +25,7 @@ pub use peer::{Handler, Peer, PeerStream};
 pub use site::Reply;
 pub use world::{Query, Recorded, Traffic};
 
-use crate::model::Model;
+use crate::model::{Api, Model};
 use crate::vendors::Vendors;
 use anyhow::{Context as _, Result, anyhow};
 use internet::{Internet, Job};
@@ -249,10 +249,16 @@ impl Net {
 
     /// A model server at `api.anthropic.com` that takes `token` and nothing else.
     pub fn model(&self, token: &str) -> Model {
-        self.origin(crate::model::HOST);
+        self.model_of(Api::Anthropic, token)
+    }
+
+    /// A model server at the host of an API that takes `token` and nothing else. Several share
+    /// their scripts.
+    pub fn model_of(&self, api: Api, token: &str) -> Model {
+        self.origin(api.host());
         let token = token.to_owned();
-        self.ask(move |world| world.model.open_for(token));
-        Model::new(self.clone())
+        self.ask(move |world| world.model.open_for(api, token));
+        Model::new(self.clone(), api)
     }
 
     /// The vendors' token endpoints and a few paths that take their tokens.

@@ -3,7 +3,8 @@
 mod agent;
 mod answer;
 mod attach;
-mod client;
+mod attach_file;
+pub(crate) mod client;
 mod clone;
 mod conversation;
 mod credential;
@@ -22,13 +23,19 @@ mod list;
 mod logs;
 mod net;
 mod new;
+mod page;
+mod park;
+mod pieces;
 mod policy;
 mod ps;
 mod remove;
 mod rename;
 mod restart;
+mod restore_points;
 mod run;
+mod search;
 mod set;
+mod shell_line;
 mod snapshots;
 mod spawn;
 mod start;
@@ -36,6 +43,8 @@ mod status;
 mod stop;
 mod stop_host;
 mod target;
+mod thread_open;
+mod threads;
 mod top;
 mod trash;
 mod wait;
@@ -70,7 +79,7 @@ pub(crate) enum Settled {
 /// What every connection needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Door {
-    host: Arc<Host>,
+    pub(crate) host: Arc<Host>,
     /// What the machine calls a user whom the kernel reports to this process by a number.
     outside: fn(u32) -> u32,
     settled: watch::Sender<Settled>,
@@ -172,7 +181,8 @@ fn admit(hello: &Hello, request: &Request) -> Result<(), Problem> {
     Err(problem::other_protocol(hello.protocol))
 }
 
-async fn carry_out(
+/// Does what a caller asks who is known, once what an earlier host left has been put right.
+pub(crate) async fn carry_out(
     door: &Door,
     caller: &Caller,
     client: &mut Client,
@@ -200,6 +210,7 @@ fn grace(haste: Haste) -> Duration {
 }
 
 /// One line a request.
+#[expect(clippy::too_many_lines, reason = "a table: one line a request")]
 async fn route(
     host: &Arc<Host>,
     caller: &Caller,
@@ -222,6 +233,8 @@ async fn route(
         Request::Rename { name, to } => rename::handle(host, caller, &name, to).await,
         Request::Clone(asked) => clone::handle(host, caller, client, asked).await,
         Request::Snapshots(asked) => snapshots::handle(host, caller, client, asked).await,
+        Request::RestorePoints { name } => restore_points::handle(host, caller, &name).await,
+        Request::Search(asked) => search::handle(host, caller, asked).await,
         Request::Export(asked) => export::handle(host, caller, client, asked).await,
         Request::Import(asked) => import::handle(host, caller, client, asked).await,
         Request::DiskUsage { target } => disk::handle(host, caller, &target).await,
@@ -252,6 +265,11 @@ async fn route(
         Request::Image(asked) => image::handle(host, client, asked).await,
         Request::Run(asked) => run::handle(host, caller, client, asked).await,
         Request::Attach(asked) => attach::handle(host, caller, client, asked).await,
+        Request::AttachFile(asked) => attach_file::handle(host, caller, client, asked).await,
+        Request::ShellLine(asked) => shell_line::handle(host, caller, client, asked).await,
+        Request::Threads(asked) => threads::list(host, caller, asked).await,
+        Request::Thread(asked) => threads::handle(host, caller, asked).await,
+        Request::ThreadOpen(asked) => thread_open::handle(host, caller, client, asked).await,
         Request::Net(asked) => net::handle(host, caller, client, asked).await,
         Request::Policy(asked) => policy::handle(host, caller, asked).await,
         Request::Decisions { follow: true } => decisions::follow(host, caller, client).await,
@@ -259,6 +277,11 @@ async fn route(
         Request::Answer { decision, option } => {
             answer::handle(host, caller, decision, &option).await
         }
+        Request::AnswerForm { decision, answer } => {
+            answer::form(host, caller, decision, answer).await
+        }
+        Request::Park(asked) => park::park(host, caller, asked).await,
+        Request::Resume { name, thread } => park::resume(host, caller, &name, thread).await,
         Request::CredentialAdd(added) => credential::add(host, caller, added).await,
         Request::CredentialRotate(added) => credential::rotate(host, caller, added).await,
         Request::CredentialUnlock(asked) => credential::unlock(host, asked).await,
@@ -266,6 +289,7 @@ async fn route(
         Request::CredentialRemove { name } => credential::remove(host, caller, &name).await,
         Request::AgentPrepare { agent } => agent::prepare(host, client, &agent).await,
         Request::AgentList => Ok(agent::list(host)),
+        Request::Page(asked) => page::handle(host, caller, asked).await,
         Request::StopHost => Ok(stop_host::handle()),
     }
 }

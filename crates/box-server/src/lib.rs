@@ -5,6 +5,7 @@
 //! every failure into what a person reads.
 
 mod control;
+mod http;
 mod listen;
 mod log;
 mod problem;
@@ -12,5 +13,6 @@ mod serve;
 
 pub use box_core::egress::Program;
 pub use box_core::host::Runtimes;
+pub use box_core::sign_ins::Place;
 pub use box_core::{paths, settings};
 pub use serve::{ServeOptions, run};

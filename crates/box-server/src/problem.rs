@@ -11,7 +11,6 @@ use box_api::{PROTOCOL, Problem, ProblemKind};
 use box_core::agents::{InstallError, UnknownAgent};
 use box_core::boxes::{Any, FindError, reason};
 use box_core::credentials::{CredentialError, SecretError, VaultError};
-use box_core::decisions::AnswerError;
 use box_core::exec::ExecError;
 use box_core::images::ImageError;
 use box_core::lifecycle::{
@@ -25,18 +24,29 @@ use box_runtime::RuntimeError;
 use std::error::Error;
 use std::path::Path;
 
+mod decisions;
 mod network;
+mod page;
 mod processes;
+mod threads;
 mod travel;
 mod undo;
+mod ways;
 
+pub(crate) use decisions::{answer, park};
 pub(crate) use network::{policy, reload};
+pub(crate) use page::{
+    ambiguous, body, foreign_origin, link, misdirected, no_endpoint, no_page, other_method,
+    page_address, pair, revoke, row, signed_out, too_many_tries, unlike,
+};
 pub(crate) use processes::{expose, logs, process};
+pub(crate) use threads::{act, fork};
 pub(crate) use travel::{export, import, pipe};
 pub(crate) use undo::{
-    clone, disk, nothing_to_keep, rename, restart, restore, script, set_up, snapshot, undelete,
-    unpushed, wait,
+    clone, disk, nothing_to_keep, rename, restart, restore, script, search, set_up, snapshot,
+    undelete, unpushed, wait,
 };
+pub(crate) use ways::{attachment, not_whole, shell_line, too_many_files};
 
 use ProblemKind::{Engine, Failed, Refused, Usage};
 
@@ -430,20 +440,9 @@ pub(crate) fn attach(error: AttachError) -> Problem {
         AttachError::Find(error) => find(error),
         AttachError::Thread(error) => thread(error),
         AttachError::Store(error) => store(error),
-        AttachError::None(_) | AttachError::Unknown { .. } => {
+        AttachError::None(_) | AttachError::NoSuch(_) | AttachError::Unknown { .. } => {
             hinted(told(Failed, "thread-not-found", &error), hint)
         }
-    }
-}
-
-pub(crate) fn answer(error: AnswerError) -> Problem {
-    let hint = error.hint();
-    match error {
-        AnswerError::Thread(error) => thread(error),
-        AnswerError::Store(error) => store(error),
-        AnswerError::Unknown(_) => told(Failed, "decision-not-found", &error),
-        AnswerError::Over { .. } => told(Failed, "decision-over", &error),
-        AnswerError::NoSuchOption { .. } => hinted(told(Usage, "no-such-option", &error), hint),
     }
 }
 
@@ -456,6 +455,8 @@ pub(crate) fn run(error: RunError) -> Problem {
         RunError::Create(error) => create(error),
         RunError::Start(error) => start(error),
         RunError::Setup(error) => set_up(error),
+        RunError::Attachment(error) => attachment(error),
+        RunError::Choose(error) => act(error),
         RunError::Prompt(error) => prompt(error),
         RunError::Thread(error) => thread(error),
         RunError::Store(error) => store(error),

@@ -1,6 +1,7 @@
 //! The host process: open → listen → make rows and engines agree → serve → end.
 
 use crate::control::{self, Door};
+use crate::http;
 use crate::listen::listen;
 use crate::log::Log;
 use crate::problem;
@@ -13,6 +14,8 @@ use box_core::paths::Paths;
 use box_core::policy::Machine;
 use box_core::random::SystemRandom;
 use box_core::settings::Environment;
+use box_core::settings::page::Listen;
+use box_core::sign_ins::Place;
 use box_core::thread::Threads;
 use box_core::{boxes, expose, processes, reconcile};
 use std::ffi::OsString;
@@ -39,6 +42,8 @@ pub struct ServeOptions {
     /// What the machine calls a user whom the kernel reports to this process by a number: another
     /// one where the host is in a user namespace of its own.
     pub outside: fn(u32) -> u32,
+    /// Where the page listens; absent: where the settings say.
+    pub page: Option<Listen>,
 }
 
 /// Is the host until somebody stops it: a client with `StopHost`, or SIGTERM, or SIGINT. Boxes,
@@ -46,7 +51,7 @@ pub struct ServeOptions {
 ///
 /// # Errors
 /// A problem as a person reads it: the folders are in use, the settings are wrong, ….
-pub async fn run(options: ServeOptions, ready: impl FnOnce() + Send) -> Result<(), Problem> {
+pub async fn run(options: ServeOptions, ready: impl FnOnce(&Place) + Send) -> Result<(), Problem> {
     let ServeOptions {
         paths,
         runtimes,
@@ -54,6 +59,7 @@ pub async fn run(options: ServeOptions, ready: impl FnOnce() + Send) -> Result<(
         build,
         uid,
         outside,
+        page,
     } = options;
     let control_socket = paths.control_socket();
     let log_dir = paths.log.clone();
@@ -74,21 +80,29 @@ pub async fn run(options: ServeOptions, ready: impl FnOnce() + Send) -> Result<(
     let log = Log::start(&log_dir).map_err(|error| problem::log(&log_dir, &error))?;
     let listener = listen(&control_socket, uid).map_err(problem::listen)?;
     let (host, gone) = opened.with_egress(egress);
+    let listening = http::listen(page, host.settings.page.listen.value).await?;
+    tracing::info!(place = ?listening.place, "the page");
+    host.sign_ins.set_place(listening.place.clone());
     tracing::info!(
         pid = std::process::id(),
         build = host.build,
         "the host listens"
     );
-    ready();
+    ready(&listening.place);
 
     let door = Door::new(Arc::clone(&host), outside);
     let mut tasks = JoinSet::new();
+    let web = tokio::spawn(http::serve(door.clone(), listening));
     tasks.spawn(watch_gone(Arc::clone(&host), gone));
     tasks.spawn(settle_in(Arc::clone(&host), door.opener()));
     let ended = serve(&listener, &door, &mut tasks).await;
     // A client that comes now finds nobody and starts the next host.
     drop(listener);
     drop(std::fs::remove_file(&control_socket));
+    door.stop.send_replace(true);
+    if let Err(error) = web.await {
+        tracing::error!(%error, "the page ended badly");
+    }
     tasks.shutdown().await;
     tracing::info!(why = ended, "the host ends; boxes go on");
     log.flush();
@@ -120,7 +134,10 @@ async fn settle_in(host: Arc<Host>, opener: watch::Sender<control::Settled>) {
         box_core::watch::disk(Arc::clone(&host)),
         box_core::network::signals::run(Arc::clone(&host)),
         box_core::credentials::run(Arc::clone(&host)),
-        box_core::lifecycle::watch_trash(host)
+        box_core::parking::run(Arc::clone(&host)),
+        box_core::restore_points::watch(Arc::clone(&host)),
+        box_core::search::catch_up(&host),
+        box_core::lifecycle::watch_trash(Arc::clone(&host))
     );
 }
 

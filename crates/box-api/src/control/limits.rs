@@ -1,9 +1,10 @@
 //! What can be changed of a box that is there, what it uses, and what befell it.
 
-use super::{Accounts, BoxState, Limits, OnSignal};
+use super::{Accounts, BoxState, Limits, OnSignal, Priority};
 use crate::egress::Logins;
 use crate::egress::github::{GithubWrites, RefPattern, Repository};
 use crate::network::NetSetName;
+use crate::restore_point::TurnUndo;
 use crate::{BoxId, BoxName, BoxTitle};
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,10 @@ pub enum Change {
     GithubForce(bool),
     GithubTags(bool),
     GithubWrites(GithubWrites),
+    /// Restore points before turns; absent: as the host's settings say.
+    Undo(Option<TurnUndo>),
+    /// Who of the parked threads of an account goes on first.
+    Priority(Priority),
     Title(Option<BoxTitle>),
 }
 
@@ -73,6 +78,8 @@ impl Change {
             Self::GithubForce(_) => "github-force",
             Self::GithubTags(_) => "github-tags",
             Self::GithubWrites(_) => "github-writes",
+            Self::Undo(_) => "undo",
+            Self::Priority(_) => "priority",
             Self::Title(_) => "title",
         }
     }
@@ -88,6 +95,7 @@ pub enum Motion {
 
 /// What befell a box, in a word. Kinds are only ever added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// Processes were killed for want of memory.
@@ -116,6 +124,7 @@ pub enum EventKind {
 
 /// Something that befell a box.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct BoxEvent {
     /// UTC, milliseconds since 1970.
     pub at_ms: i64,
@@ -126,6 +135,7 @@ pub struct BoxEvent {
 
 /// A box beside what it uses of its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct BoxUsage {
     pub id: BoxId,
     pub name: BoxName,
@@ -137,6 +147,7 @@ pub struct BoxUsage {
 
 /// What a running box uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Used {
     /// CPU time since it started.
     pub cpu_us: u64,
@@ -154,6 +165,7 @@ pub struct Used {
 
 /// Bytes over the network, as the box sees them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Traffic {
     pub sent_bytes: u64,
     pub received_bytes: u64,

@@ -1,13 +1,15 @@
 //! What a box is like: how hard, where it may go, its limits and settings, where it came from.
 
-use crate::control::Accounts;
+use crate::control::{Accounts, Priority};
 use crate::egress::{GithubScope, Logins};
 use crate::network::NetSetName;
+use crate::restore_point::TurnUndo;
 use crate::{BoxId, BoxName, Label};
 use serde::{Deserialize, Serialize};
 
 /// How hard a box is (decision D2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
     /// uid 1020, read-only root, no capability.
@@ -18,6 +20,7 @@ pub enum Profile {
 
 /// Which hosts a box may reach when nothing else is said (decision D32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum NetPreset {
     Balanced,
@@ -27,6 +30,7 @@ pub enum NetPreset {
 
 /// Limits of a box (decision D11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Limits {
     /// Thousandths of a CPU.
     pub cpu_milli: u32,
@@ -55,6 +59,7 @@ impl Default for Limits {
 
 /// What a box is told besides its limits; absent fields are off.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct BoxSettings {
     /// The box is stopped when it has run this long (A23).
     #[serde(default)]
@@ -84,10 +89,17 @@ pub struct BoxSettings {
     /// What it may write at GitHub; nothing, unless somebody says.
     #[serde(default, skip_serializing_if = "GithubScope::is_default")]
     pub github: GithubScope,
+    /// Whether it gets a restore point before each turn; absent: as the host's settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<TurnUndo>,
+    /// Who of the parked threads of an account goes on first.
+    #[serde(default, skip_serializing_if = "Priority::is_normal")]
+    pub priority: Priority,
 }
 
 /// What becomes of a box that does what only a thief does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum OnSignal {
     /// It is written down. The request itself was refused in any case.
@@ -117,6 +129,7 @@ fn are_placeholders(logins: &Logins) -> bool {
 
 /// Where the files of a box came from, when that was no image (B16, B29).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Origin {
     /// Cloned from a box, or from a snapshot of it; ids outlive names.

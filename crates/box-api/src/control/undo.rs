@@ -81,6 +81,7 @@ pub struct Remove {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Removal {
     /// Kept in the trash for a while.
@@ -91,6 +92,7 @@ pub enum Removal {
 
 /// Whether the next box of the same name gets the workspace (D26).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum KeepWorkspace {
     #[default]
@@ -99,6 +101,7 @@ pub enum KeepWorkspace {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Unpushed {
     #[default]
@@ -109,6 +112,7 @@ pub enum Unpushed {
 
 /// Whether what runs in a box gets the time to end by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Haste {
     #[default]
@@ -175,6 +179,7 @@ pub struct Taken {
 
 /// What a restore did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Restored {
     pub info: BoxInfo,
     /// The snapshot that undoes it.
@@ -192,6 +197,9 @@ pub struct BoxDisk {
     pub root_bytes: u64,
     /// Shared content counted in full.
     pub snapshots_bytes: u64,
+    /// Of these, what was taken before turns.
+    #[serde(default)]
+    pub restore_points_bytes: u64,
     pub limit_bytes: u64,
 }
 

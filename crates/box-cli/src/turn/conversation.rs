@@ -1,7 +1,9 @@
 //! A conversation with a thread as a state machine: what came in goes in, what to do comes out.
 //! It reads and writes nothing itself.
 
+mod commands;
 mod decide;
+mod fill;
 
 use crate::turn::moves::{Action, Answers, Input, Past, Purpose};
 use crate::turn::position::{Admitted, Position};
@@ -10,6 +12,7 @@ use box_api::thread::{
     Cursor, Decision, DecisionState, Item, JournalRow, ThreadUpdate, TurnOutcome,
 };
 use box_api::{BoxName, DecisionId, Problem, ThreadId};
+use fill::{Filling, Given};
 use std::collections::VecDeque;
 
 /// 128 + `SIGINT`: left by a second Ctrl-C, the turn goes on.
@@ -29,7 +32,7 @@ enum Turn {
 /// What reached the host perhaps, and must reach it once.
 #[derive(Debug, Default)]
 struct Unconfirmed {
-    answer: Option<(DecisionId, String)>,
+    answer: Option<(DecisionId, Given)>,
     prompt: Option<String>,
 }
 
@@ -48,6 +51,10 @@ pub(crate) struct Conversation {
     open: VecDeque<Decision>,
     turn: Turn,
     unconfirmed: Unconfirmed,
+    /// The form that is being filled in.
+    filling: Option<Filling>,
+    /// What the agent offers after a `/`.
+    commands: Vec<commands::Command>,
     todo: Vec<Action>,
 }
 
@@ -57,7 +64,7 @@ impl Conversation {
         Self {
             purpose: Purpose::Run,
             answers,
-            past: Past::LastTurn,
+            past: Past::Turns(1),
             name: None,
             thread: None,
             position: Position::default(),
@@ -66,6 +73,8 @@ impl Conversation {
             open: VecDeque::new(),
             turn: Turn::NotBegun,
             unconfirmed: Unconfirmed::default(),
+            filling: None,
+            commands: Vec::new(),
             todo: Vec::new(),
         }
     }
@@ -193,6 +202,14 @@ impl Conversation {
         self.position.admit(ThreadUpdate::CaughtUp { cursor });
     }
 
+    /// Whether we are done when a turn is.
+    fn ends_with_turn(&self) -> bool {
+        match (self.purpose, self.answers) {
+            (Purpose::Run, _) | (Purpose::Attach, Answers::AllowAll | Answers::Nobody) => true,
+            (Purpose::Attach, Answers::Person | Answers::Elsewhere) => false,
+        }
+    }
+
     /// Shows what was missed, then sees what it means.
     fn catch_up(&mut self, backlog: Vec<ThreadUpdate>, cursor: Cursor) {
         let rebuilt = self.position.cursor().is_some() && self.position.epoch() != cursor.epoch;
@@ -206,11 +223,10 @@ impl Conversation {
             self.position.begin_epoch(cursor.epoch);
             self.open.clear();
         }
-        let all = self.past == Past::All && !rebuilt;
-        let shown_from = if afresh && !all {
-            last_prompt(&backlog)
-        } else {
-            0
+        let shown_from = match self.past {
+            Past::Turns(turns) if afresh && !rebuilt => nth_last_prompt(&backlog, turns),
+            Past::Turns(_) | Past::All if rebuilt => nth_last_prompt(&backlog, 1),
+            Past::Turns(_) | Past::All => 0,
         };
         for (index, update) in backlog.into_iter().enumerate() {
             let update = match self.position.admit(update) {
@@ -232,13 +248,10 @@ impl Conversation {
     }
 
     fn after_catching_up(&mut self) {
-        let alone = self.answers != Answers::Person;
         let over = match self.turn {
-            Turn::Ended(outcome) if self.purpose == Purpose::Run || alone => {
-                Some(outcome.exit_code())
-            }
+            Turn::Ended(outcome) if self.ends_with_turn() => Some(outcome.exit_code()),
             // An empty thread never does anything by itself.
-            Turn::NotBegun if alone && self.purpose == Purpose::Attach => Some(0),
+            Turn::NotBegun if self.ends_with_turn() && self.purpose == Purpose::Attach => Some(0),
             Turn::Ended(_) | Turn::NotBegun | Turn::Running | Turn::Cancelling => None,
         };
         match over {
@@ -252,9 +265,8 @@ impl Conversation {
         if self.turn == Turn::Cancelling {
             self.todo.push(Action::Say(ClientMessage::CancelTurn));
         }
-        if let Some((decision, option)) = self.unconfirmed.answer.clone() {
-            self.todo
-                .push(Action::Say(ClientMessage::Answer { decision, option }));
+        if let Some((decision, given)) = self.unconfirmed.answer.clone() {
+            self.todo.push(Action::Say(given.message(decision)));
         }
         if let Some(text) = self.unconfirmed.prompt.clone() {
             self.todo.push(Action::Say(ClientMessage::Prompt { text }));
@@ -275,7 +287,7 @@ impl Conversation {
             self.decide_next();
         }
         if let Turn::Ended(outcome) = self.turn
-            && (self.answers != Answers::Person || self.purpose == Purpose::Run)
+            && self.ends_with_turn()
             && (self.taken_up || self.purpose == Purpose::Attach)
         {
             self.todo.push(Action::Finish(outcome.exit_code()));
@@ -321,6 +333,7 @@ impl Conversation {
             Item::DecisionOpened(decision) if decision.state == DecisionState::Open => {
                 self.open.push_back(decision.clone());
             }
+            Item::Detail { raw } => self.learn_commands(raw),
             Item::DecisionClosed { decision, .. } => {
                 self.open.retain(|open| open.decision != *decision);
                 self.unconfirmed
@@ -333,10 +346,17 @@ impl Conversation {
             | Item::ToolCall { .. }
             | Item::ToolUpdate { .. }
             | Item::Plan { .. }
+            | Item::Steered { .. }
+            | Item::Queue { .. }
+            | Item::OptionSet { .. }
+            | Item::Background { .. }
+            | Item::Woke { .. }
+            | Item::Forked { .. }
+            | Item::WentBack { .. }
+            | Item::Command { .. }
             | Item::Notice { .. }
             | Item::Mode { .. }
             | Item::Usage { .. }
-            | Item::Detail { .. }
             | Item::Unknown { .. } => {}
         }
     }
@@ -359,18 +379,20 @@ impl Conversation {
         if line.is_empty() || self.purpose == Purpose::Run {
             return;
         }
-        match self.turn {
-            Turn::Running | Turn::Cancelling => {
-                let note = "the agent is at work; Ctrl-C cancels its turn";
-                self.todo.push(Action::Note(note.to_owned()));
-            }
-            Turn::NotBegun | Turn::Ended(_) => {
-                self.unconfirmed.prompt = Some(line.to_owned());
-                self.todo.push(Action::Say(ClientMessage::Prompt {
-                    text: line.to_owned(),
-                }));
-            }
+        if let Some(command) = line.strip_prefix('!') {
+            return self.todo.push(Action::Shell(command.trim().to_owned()));
         }
+        if line == "/" {
+            return self.list_commands();
+        }
+        // One that must reach the host once is said again to the next; those that wait are not, for
+        // nobody can tell whether they did.
+        if !matches!(self.turn, Turn::Running | Turn::Cancelling) {
+            self.unconfirmed.prompt = Some(line.to_owned());
+        }
+        self.todo.push(Action::Say(ClientMessage::Prompt {
+            text: line.to_owned(),
+        }));
     }
 
     fn input_ended(&mut self) {
@@ -457,12 +479,17 @@ impl Conversation {
     }
 }
 
-/// Where the last turn begins.
-fn last_prompt(backlog: &[ThreadUpdate]) -> usize {
-    let prompt = backlog.iter().rposition(|update| {
-        matches!(update, ThreadUpdate::Row(row) if matches!(row.item, Item::Prompt { .. }))
-    });
-    prompt.unwrap_or(0)
+/// Where the last `turns` turns begin.
+fn nth_last_prompt(backlog: &[ThreadUpdate], turns: usize) -> usize {
+    let is_prompt = |update: &ThreadUpdate| matches!(update, ThreadUpdate::Row(row) if matches!(row.item, Item::Prompt { .. }));
+    let prompts = backlog.iter().enumerate().rev();
+    let mut prompts = prompts.filter(|(_, update)| is_prompt(update));
+    let found = prompts.by_ref().take(turns).last();
+    match found {
+        Some((at, _)) if prompts.next().is_some() => at,
+        // All of it, with what comes before the first prompt.
+        Some(_) | None => 0,
+    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ pub(crate) enum Answers {
     Person,
     /// We do: allow once, or the first choice.
     AllowAll,
+    /// Somebody, but not here: the turn is waited for.
+    Elsewhere,
     /// Nobody here: the turn is left waiting.
     Nobody,
 }
@@ -27,7 +29,8 @@ pub(crate) enum Answers {
 /// How much of what was before is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Past {
-    LastTurn,
+    /// So many turns.
+    Turns(usize),
     All,
 }
 
@@ -64,6 +67,8 @@ pub(crate) enum Action {
     /// The person must decide; nothing typed before counts.
     Ask(Decision),
     Say(ClientMessage),
+    /// Run this in the box, for the person.
+    Shell(String),
     /// Connect again and attach from here.
     TakeUp(Option<Cursor>),
     Complain(Problem),

@@ -13,6 +13,10 @@ pub(crate) struct Position {
 
 /// What to do with an update.
 #[derive(Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, and it is taken apart at once"
+)]
 pub(crate) enum Admitted {
     /// It is new: show this, which may be only the new part of it.
     New(ThreadUpdate),
@@ -111,6 +115,14 @@ fn growing_text(item: &Item) -> Option<&str> {
         | Item::DecisionOpened(_)
         | Item::DecisionClosed { .. }
         | Item::TurnEnded { .. }
+        | Item::Command { .. }
+        | Item::Steered { .. }
+        | Item::Queue { .. }
+        | Item::OptionSet { .. }
+        | Item::Background { .. }
+        | Item::Woke { .. }
+        | Item::Forked { .. }
+        | Item::WentBack { .. }
         | Item::Notice { .. }
         | Item::Mode { .. }
         | Item::Usage { .. }

@@ -4,7 +4,10 @@ use super::{Ended, Print};
 use crate::client::unexpected;
 use crate::host::{self, OtherBuild};
 use crate::output::{Format, visible_line};
+use crate::transcript::decision_text as text_of;
+use box_api::DecisionId;
 use box_api::control::{Outcome, Reply, Request};
+use box_api::decision::{Field, FieldChoice, FieldKind, Form};
 use box_api::network::Waiting;
 use box_api::thread::{DecisionKind, DecisionState};
 
@@ -76,6 +79,7 @@ fn shown(waiting: &Waiting) -> String {
         DecisionKind::Question => "question",
         DecisionKind::Network => "network",
         DecisionKind::Push => "push",
+        DecisionKind::Plan => "plan",
     };
     let number = decision.decision;
     let head = format!(
@@ -90,7 +94,55 @@ fn shown(waiting: &Waiting) -> String {
             visible_line(&option.label)
         )
     });
-    std::iter::once(head).chain(options).collect()
+    let text = text_of(decision)
+        .into_iter()
+        .map(|line| format!("{line}\n"));
+    let form = decision.form.iter().filter(|_| decision.options.is_empty());
+    let form = form.flat_map(|form| fields(number, form));
+    std::iter::once(head)
+        .chain(text)
+        .chain(options)
+        .chain(form)
+        .collect()
+}
+
+/// The fields of a form, and the lines that answer it.
+fn fields(number: DecisionId, form: &Form) -> Vec<String> {
+    let told = |field: &Field| {
+        let what = match &field.kind {
+            FieldKind::One { choices } => any(choices, " | "),
+            FieldKind::Many { choices, .. } => any(choices, ","),
+            FieldKind::YesNo => "yes | no".to_owned(),
+            FieldKind::Number { .. } => "a number".to_owned(),
+            FieldKind::Text { .. } => "a text".to_owned(),
+        };
+        let may = if field.required {
+            ""
+        } else {
+            " (may be left out)"
+        };
+        format!(
+            "      {}: {what}{may}    {}\n",
+            word(&field.name),
+            visible_line(&field.title)
+        )
+    };
+    let mut lines: Vec<String> = form.fields.iter().map(told).collect();
+    let names = form
+        .fields
+        .iter()
+        .filter(|field| field.instead_of.is_none());
+    let names: Vec<String> = names
+        .map(|field| format!("{}=…", word(&field.name)))
+        .collect();
+    lines.push(format!("      box answer {number} {}\n", names.join(" ")));
+    lines.push(format!("      box answer {number} --decline\n"));
+    lines
+}
+
+fn any(choices: &[FieldChoice], between: &str) -> String {
+    let words: Vec<String> = choices.iter().map(|choice| word(&choice.value)).collect();
+    words.join(between)
 }
 
 /// An id as a shell takes it.
@@ -118,13 +170,15 @@ mod tests {
         let waiting = Waiting {
             name: box_api::BoxName::parse("demo").unwrap(),
             decision: Decision {
-                decision: box_api::DecisionId(3),
+                decision: DecisionId(3),
                 box_id: box_api::BoxId::from_random([1; 10]),
                 thread: None,
                 about: DecisionKind::Permission,
                 title: "one\ntwo".to_owned(),
                 call: None,
                 options: vec![option],
+                form: None,
+                text: None,
                 state: DecisionState::Open,
             },
         };

@@ -98,6 +98,16 @@ pub(super) fn run(args: &Args) -> Ended {
     Ok(0)
 }
 
+/// How many files changed since they were brought; absent where nobody can tell.
+pub(super) fn files_changed(output: &mut Output, name: &BoxName) -> Option<usize> {
+    let command = ["sh", "-c", COMPARE, "box", "--name-only"];
+    let mut inside = Inside::start(output, name, &command).ok()?;
+    let stdout = inside.stdout()?;
+    let bounded = std::io::Read::take(stdout, DIFF_BYTES_MAX as u64);
+    let count = BufReader::new(bounded).split(b'\n').count();
+    (inside.finish().ok()?.code == 0).then_some(count)
+}
+
 /// Shows it as it comes; for a program it is kept.
 fn show(output: &mut Output, stdout: std::fs::File) -> Result<String, Complaint> {
     let to_a_person = std::io::stdout().is_terminal();

@@ -47,6 +47,7 @@ fn shown(boxes: &[BoxDisk]) -> String {
         "HOME",
         "ROOT",
         "SNAPSHOTS",
+        "OF TURNS",
     ];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     rows.extend(boxes.iter().map(|one| {
@@ -59,6 +60,7 @@ fn shown(boxes: &[BoxDisk]) -> String {
             table::bytes(one.home_bytes),
             table::bytes(one.root_bytes),
             table::bytes(one.snapshots_bytes),
+            table::bytes(one.restore_points_bytes),
         ]
     }));
     table::columns(&rows)

@@ -159,7 +159,9 @@ pub(super) fn thread_state(state: ThreadState) -> &'static str {
         ThreadState::Starting => "starting",
         ThreadState::Running => "running",
         ThreadState::NeedsYou => "needs you",
+        ThreadState::Asks => "asks",
         ThreadState::Idle => "idle",
+        ThreadState::Background => "in the background",
         ThreadState::Parked => "parked",
         ThreadState::Failed => "failed",
     }

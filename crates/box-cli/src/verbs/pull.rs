@@ -79,6 +79,27 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Ended {
     let mut output = args.print.output();
+    let (here, pulled) = pull(&mut output, args)?;
+    told(&mut output, args, &here, &pulled)?;
+    Ok(0)
+}
+
+/// As the verb does, for another one: where the box stands, as a branch. Gives its name.
+///
+/// # Errors
+/// What the verb would say.
+pub(super) fn fetch(output: &mut Output, name: &BoxName) -> Result<String, Complaint> {
+    let args = Args {
+        name: name.clone(),
+        branch: None,
+        force: false,
+        print: Print { json: false },
+    };
+    pull(output, &args)?;
+    Ok(format!("box/{name}"))
+}
+
+fn pull(output: &mut Output, args: &Args) -> Result<(Git, Pulled), Complaint> {
     let here = Git::at(std::env::current_dir().map_err(|error| {
         Complaint::failed("no-folder", "could not tell the current folder").caused_by(error)
     })?);
@@ -97,7 +118,7 @@ pub(super) fn run(args: &Args) -> Ended {
         &format!("{target}^{{commit}}"),
     ])?;
     let quarantine = Quarantine::make(&here)?;
-    let tip = receive(&mut output, args, &here, &quarantine)?;
+    let tip = receive(output, args, &here, &quarantine)?;
     if !args.force
         && let Some(before) = &before
     {
@@ -107,8 +128,7 @@ pub(super) fn run(args: &Args) -> Ended {
     if moved {
         quarantine.release(&here, &tip, &target)?;
     }
-    told(&mut output, args, &here, &Pulled { before, tip, moved })?;
-    Ok(0)
+    Ok((here, Pulled { before, tip, moved }))
 }
 
 struct Pulled {

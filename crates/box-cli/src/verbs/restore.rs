@@ -96,7 +96,7 @@ fn agreed(output: &mut Output, args: &Args) -> Result<bool, Complaint> {
     Ok(confirm::ask(output, &question)? == Answer::Yes)
 }
 
-fn is_running(output: &mut Output, name: &BoxName) -> Result<bool, Complaint> {
+pub(super) fn is_running(output: &mut Output, name: &BoxName) -> Result<bool, Complaint> {
     let request = Request::Info { name: name.clone() };
     let outcome = host::reach(output, OtherBuild::Bear)?.ask(output, &request)?;
     let Outcome::Info(info) = outcome else {

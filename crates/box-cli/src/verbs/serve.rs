@@ -12,8 +12,10 @@ use crate::{runtimes, terminal};
 use box_api::Problem;
 use box_api::control::{Haste, Outcome, Request, Target};
 use box_runtime_native::rootless::outside_uid;
+use box_server::Place;
 use box_server::ServeOptions;
 use box_server::paths::Paths;
+use box_server::settings::page::Listen;
 use std::fs::File;
 use std::time::Duration;
 
@@ -23,7 +25,7 @@ const TASKS_DEADLINE: Duration = Duration::from_secs(5);
 /// Be the host, or stop it
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  box serve\n  box serve --stop\n  box serve --stop --all\n\n\
+    after_help = "Examples:\n  box serve\n  box serve --listen 127.0.0.1:8080\n  box serve --stop\n  box serve --stop --all\n\n\
     Every verb starts a host in the background when none runs; this one stays in the foreground\n\
     and takes the place of a host of another build. Boxes and their agents outlive the host, and\n\
     so does `box-egress`, their way out, which holds the credentials. --all ends these too."
@@ -32,6 +34,9 @@ pub(super) struct Args {
     /// Stop the host; boxes and their agents go on
     #[arg(long)]
     stop: bool,
+    /// Where the page listens, or `off`; else what `listen` under `[page]` in the settings says
+    #[arg(long, value_name = "ADDRESS", value_parser = Listen::parse, conflicts_with = "stop")]
+    listen: Option<Listen>,
     #[command(flatten)]
     whole: Whole,
     /// How far the way into the background is
@@ -70,13 +75,13 @@ pub(super) fn run(args: &Args) -> Ended {
         _ if args.stop => stop(),
         None => {
             make_room()?;
-            serve(Audience::Person(Output::new(Format::Text)))?;
+            serve(Audience::Person(Output::new(Format::Text)), args.listen)?;
             Ok(0)
         }
         Some(Step::Detach) => launch::detach().map(|()| 0),
         Some(Step::Report) => {
             launch::enter_background()?;
-            let served = serve(Audience::Starter);
+            let served = serve(Audience::Starter, args.listen);
             if let Err(problem) = served.as_ref().map_err(Complaint::problem)
                 && let Some(problem) = problem
             {
@@ -181,7 +186,7 @@ fn make_room() -> Result<(), Complaint> {
 }
 
 /// Is the host until it is told to end.
-fn serve(audience: Audience) -> Result<(), Complaint> {
+fn serve(audience: Audience, page: Option<Listen>) -> Result<(), Complaint> {
     let paths = host::paths()?;
     let uid = outside_uid(rustix::process::geteuid().as_raw());
     launch::leave_descriptors_behind()?;
@@ -205,9 +210,10 @@ fn serve(audience: Audience) -> Result<(), Complaint> {
         build: identity::build(),
         uid,
         outside: outside_uid,
+        page,
     };
     let served: Result<(), Problem> =
-        threads.block_on(box_server::run(options, || ready(audience)));
+        threads.block_on(box_server::run(options, |place| ready(audience, place)));
     threads.shutdown_timeout(TASKS_DEADLINE);
     Ok(served?)
 }
@@ -233,7 +239,7 @@ fn claim(paths: &Paths) -> Result<File, Complaint> {
     })
 }
 
-fn ready(audience: Audience) {
+fn ready(audience: Audience, place: &Place) {
     match audience {
         Audience::Starter => launch::report(&Report::Ready),
         Audience::Person(mut output) => {
@@ -241,6 +247,13 @@ fn ready(audience: Audience) {
             output.note(&format!(
                 "the host runs, process {pid}; Ctrl-C ends it, boxes go on"
             ));
+            output.note(&match place {
+                Place::At(url) => {
+                    format!("the page is at {url}; `box ui` makes a link that pairs a browser")
+                }
+                Place::Off(why) => format!("there is no page: {why}"),
+                Place::Opening => "the page is not open yet".to_owned(),
+            });
         }
     }
 }

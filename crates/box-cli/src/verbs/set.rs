@@ -5,9 +5,10 @@ use crate::client::unexpected;
 use crate::complaint::Complaint;
 use crate::host::{self, OtherBuild};
 use crate::output::Format;
-use box_api::control::{Accounts, AccountsError, Change, OnSignal, Outcome, Request};
+use box_api::control::{Accounts, AccountsError, Change, OnSignal, Outcome, Priority, Request};
 use box_api::egress::Logins;
 use box_api::network::NetSetName;
+use box_api::restore_point::TurnUndo;
 use box_api::{BoxName, BoxTitle};
 
 /// Change a box: limits, deadline, title
@@ -26,7 +27,7 @@ pub(super) struct Args {
     name: BoxName,
     /// `cpu`, `memory`, `pids`, `disk`, `open-files`, `tmp`, `deadline`, `freeze-after`, `nested`,
     /// `credential`, `logins`, `github`, `github-refs`, `github-force`, `github-tags`,
-    /// `github-writes`, `net-set`, `net-budget`, `net-connections`, `on-signal` or `title`
+    /// `github-writes`, `net-set`, `net-budget`, `net-connections`, `on-signal`, `undo` or `title`
     #[arg(value_name = "SETTING=VALUE", required = true, value_parser = change)]
     changes: Vec<Change>,
     #[command(flatten)]
@@ -98,6 +99,10 @@ const SETTINGS: &[Setting] = &[
         read: |text| on_signal(text).map(Change::OnSignal),
     },
     Setting {
+        name: "undo",
+        read: |text| undo(text).map(Change::Undo),
+    },
+    Setting {
         name: "github",
         read: github::read_repositories,
     },
@@ -120,6 +125,10 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "net-set",
         read: |text| net_set(text).map(Change::NetSet),
+    },
+    Setting {
+        name: "priority",
+        read: |text| priority(text).map(Change::Priority),
     },
     Setting {
         name: "title",
@@ -210,6 +219,21 @@ fn on_signal(text: &str) -> Result<OnSignal, String> {
     }
 }
 
+fn undo(text: &str) -> Result<Option<TurnUndo>, String> {
+    if text == "default" {
+        return Ok(None);
+    }
+    TurnUndo::parse(text)
+        .map(Some)
+        .map_err(|should| format!("{should}, or `default`"))
+}
+
+fn priority(text: &str) -> Result<Priority, String> {
+    let all = [Priority::High, Priority::Normal, Priority::Low];
+    let found = all.into_iter().find(|priority| priority.word() == text);
+    found.ok_or_else(|| "`high`, `normal` or `low`".to_owned())
+}
+
 fn net_set(text: &str) -> Result<Option<NetSetName>, String> {
     if text == "off" {
         return Ok(None);
@@ -269,7 +293,9 @@ mod tests {
             ("net-budget", "10G"),
             ("net-connections", "64"),
             ("on-signal", "freeze"),
+            ("undo", "off"),
             ("net-set", "ci"),
+            ("priority", "high"),
             ("title", "the other one"),
         ];
         assert_eq!(samples.len(), SETTINGS.len());
@@ -292,7 +318,9 @@ mod tests {
     }
 
     /// What is said once there is a box.
-    const AFTERWARDS: [&str; 6] = [
+    const AFTERWARDS: [&str; 8] = [
+        "priority",
+        "undo",
         "credential",
         "logins",
         "net-budget",

@@ -11,10 +11,17 @@ use box_api::snapshot::{SnapshotInfo, SnapshotKind};
 
 /// List the snapshots of a box
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  box snapshots demo\n  box snapshots demo --json")]
+#[command(
+    after_help = "Examples:\n  box snapshots demo\n  box snapshots demo --all\n  \
+    box snapshots demo --json\n\n\
+    `box undo --list` says more of those that were taken before turns."
+)]
 pub(super) struct Args {
     #[arg(value_name = "NAME", value_parser = BoxName::parse)]
     name: BoxName,
+    /// Those taken before turns too
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     pub(super) print: Print,
 }
@@ -24,9 +31,12 @@ pub(super) fn run(args: &Args) -> Ended {
     let client = host::reach(&mut output, OtherBuild::Bear)?;
     let name = args.name.clone();
     let outcome = client.ask(&mut output, &Request::Snapshots(Snapshots::List { name }))?;
-    let Outcome::Snapshots { snapshots } = outcome else {
+    let Outcome::Snapshots { mut snapshots } = outcome else {
         return Err(unexpected(&outcome));
     };
+    let before = snapshots.len();
+    snapshots.retain(|one| args.all || one.kind != SnapshotKind::BeforeTurn);
+    let hidden = before - snapshots.len();
     if output.format() == Format::Json {
         output.object(&snapshots)?;
     } else if snapshots.is_empty() {
@@ -36,6 +46,11 @@ pub(super) fn run(args: &Args) -> Ended {
         ));
     } else {
         output.data(shown(&snapshots, age::now_ms()).as_bytes())?;
+    }
+    if hidden > 0 && output.format() == Format::Text {
+        output.note(&format!(
+            "and {hidden} taken before turns: `--all` shows them"
+        ));
     }
     Ok(0)
 }

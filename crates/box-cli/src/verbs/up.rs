@@ -12,7 +12,8 @@ use crate::host::{self, OtherBuild};
 use crate::identity::{self, OWN_EXECUTABLE};
 use crate::output::{Format, Ink, Output};
 use crate::transcript::{Prompts, Thoughts};
-use box_api::control::{Outcome, Request, Run};
+use crate::turn::{Shown, View};
+use box_api::control::{Outcome, Request, Run, Welcome};
 use box_api::{BoxName, Problem, ProblemKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -82,21 +83,13 @@ pub(super) fn run(args: &Args) -> Ended {
         &format!("A first turn: agent `{DEMO}` in box `{DEMO}`"),
     );
     let began = Instant::now();
-    let transcript = run::transcript(output, Thoughts::Folded, Prompts::Shown);
-    let request = Run {
-        agent: DEMO.to_owned(),
-        prompt: run::DEMO_PROMPT.to_owned(),
-        name: Some(BoxName::parse(DEMO).map_err(|error| bad_name(&error))?),
-        repo: None,
-        allow_all: true,
-        image: None,
-        profile: welcome.defaults.profile,
-        net: welcome.defaults.net,
-        limits: welcome.defaults.limits,
-        settings: box_api::control::BoxSettings::default(),
+    let view = View {
+        transcript: run::transcript(output, Thoughts::Folded, Prompts::Shown),
+        shown: Shown::Everything,
     };
+    let request = demo_run(&welcome)?;
     let client = reach(output)?;
-    let code = run::follow(output, client, request, transcript)?;
+    let code = run::follow(output, client, (request, Vec::new()), view)?;
     if code != 0 {
         output.note(&format!(
             "the host runs, but the first turn ended with code {code}"
@@ -109,6 +102,24 @@ pub(super) fn run(args: &Args) -> Ended {
     done(output, "the turn is over", began);
     say_what_is_next(output);
     Ok(0)
+}
+
+/// What the demo agent is asked to do, in a box as any other.
+fn demo_run(welcome: &Welcome) -> Result<Run, Complaint> {
+    Ok(Run {
+        agent: DEMO.to_owned(),
+        prompt: run::DEMO_PROMPT.to_owned(),
+        name: Some(BoxName::parse(DEMO).map_err(|error| bad_name(&error))?),
+        repo: None,
+        allow_all: true,
+        image: None,
+        profile: welcome.defaults.profile,
+        net: welcome.defaults.net,
+        limits: welcome.defaults.limits,
+        settings: box_api::control::BoxSettings::default(),
+        attachments: Vec::new(),
+        chosen: Vec::new(),
+    })
 }
 
 fn reach(output: &mut Output) -> Result<Client, Complaint> {
@@ -172,6 +183,7 @@ fn say_what_is_next(output: &mut Output) {
             "gives it real work",
         ),
         ("shell demo", "looks around in the box"),
+        ("ui", "opens the page: a link that pairs one browser"),
     ];
     let width = lines
         .iter()

@@ -214,6 +214,11 @@ fn serve(listener: &UnixListener, face: &Face, acts: &Mutex<VecDeque<Act>>) {
 }
 
 impl Talk {
+    /// The connection, for a play that is over before its client is.
+    pub(crate) fn keep(&self) -> UnixStream {
+        self.stream.try_clone().unwrap()
+    }
+
     pub(crate) fn reply(&mut self, reply: Value) {
         let reply: Reply = serde_json::from_value(reply).expect("a reply of the wire");
         send(&self.stream, &reply, &[]);

@@ -42,7 +42,8 @@ fn busy_box() -> Value {
     let thread = |agent: &str, state: &str| {
         json!({
             "thread": "tttttttttttttttt", "agent": agent, "title": "fix the test", "state": state,
-            "created_at_ms": 0,
+            "created_at_ms": 0, "changed_at_ms": 0, "archived": false, "background": 0,
+            "decisions": 0, "queued": 0, "last": "",
         })
     };
     let mut busy = info("web-shop", "running");
@@ -389,23 +390,30 @@ fn help_lists_every_verb() {
     --- out
     Give an agent something to do
 
-    Usage: box run [OPTIONS] <AGENT> [PROMPT]
+    Usage: box run [OPTIONS] [AGENT] [PROMPT]
 
     Arguments:
-      <AGENT>   `claude`, `demo`, … (`box agent list`)
+      [AGENT]   `claude`, `demo`, … (`box agent list`)
       [PROMPT]  What it is to do; `-` reads it from standard input
 
     Options:
-          --file <PATH>  Read the prompt from a file
-          --name <NAME>  The box to work in; made if it is not there. If not said: a new one
-          --repo <URL>   A git repository to clone into the workspace first
-          --allow-all    Let the agent do everything without asking; the box is the boundary
-          --thoughts     Show all of its reasoning
-          --json         Print the objects of the wire as JSON, for programs
-          --here         Bring the repository or folder you stand in, uncommitted changes included; it
-                         is a copy
-          --force        Bring it although it is large
-      -h, --help         Print help
+          --agents <AGENT,…>  The same prompt to several agents, each in a new box of its own, side by
+                              side
+          --file <PATH>       Read the prompt from a file
+          --name <NAME>       The box to work in; made if it is not there. If not said: a new one
+          --box <NAME>        The box to work in, which must be there
+          --repo <URL>        A git repository to clone into the workspace first
+          --attach <PATH>     A file for the agent, up to 25 MiB; may be given again
+          --mode <MODE>       One of the agent's modes, such as `plan`
+          --model <MODEL>     One of the agent's models
+          --allow-all         Let the agent do everything without asking; the box is the boundary
+          --thoughts          Show all of its reasoning
+      -q, --quiet             Print only what it says last
+          --json              Print the objects of the wire as JSON, for programs
+          --here              Bring the repository or folder you stand in, uncommitted changes included;
+                              it is a copy
+          --force             Bring it although it is large
+      -h, --help              Print help
 
     The machine:
           --image <IMAGE>          What it starts from: `default`, `debian:<suite>`, `oci:<name>`,
@@ -442,9 +450,12 @@ fn help_lists_every_verb() {
       box run claude "fix the failing test" --repo https://github.com/me/project
       box run claude "tidy up" --here
       box run claude --file task.md --name project --allow-all
+      box run claude "why does it look like this?" --box project --attach shot.png
       git diff | box run claude - --name review
+      box run --agents claude,codex "make it faster" --here
 
     Ctrl-C cancels the turn, a second one leaves without waiting (`box attach` takes it up).
+    With --json: one object a line, each with an `event`; the last one is `result`.
     Exit codes: 0 done, 1 failed, 2 asked wrong, 3 refused, 4 cancelled, 5 parked at a usage limit,
     6 waits for a person, 7 stopped short, 125 engine.
     "#);

@@ -436,11 +436,12 @@ fn for_a_program_every_reply_is_a_line() {
     insta::assert_snapshot!(host.run(&arguments).whole(), @r#"
     exit 6
     --- out
-    {"reply":"thread","box_id":"aaaaaaaaaaaaaaaa","name":"demo","thread":"tttttttttttttttt"}
-    {"reply":"update","event":"row","seq":1,"at_ms":0,"kind":"prompt","text":"go"}
-    {"reply":"update","event":"row","seq":2,"at_ms":0,"kind":"text","text":"one "}
-    {"reply":"update","event":"grew","seq":2,"from_byte":4,"text":"two"}
-    {"reply":"update","event":"row","seq":3,"at_ms":0,"kind":"decision_opened","decision":43,"box_id":"aaaaaaaaaaaaaaaa","thread":"tttttttttttttttt","about":"permission","title":"Run `make`","options":[{"id":"no","label":"Reject","kind":"reject_once"},{"id":"ever","label":"Always allow","kind":"allow_always"},{"id":"once","label":"Allow once","kind":"allow_once"}],"state":{"state":"open"}}
+    {"event":"thread","box_id":"aaaaaaaaaaaaaaaa","name":"demo","thread":"tttttttttttttttt"}
+    {"event":"row","seq":1,"at_ms":0,"kind":"prompt","text":"go"}
+    {"event":"row","seq":2,"at_ms":0,"kind":"text","text":"one "}
+    {"event":"grew","seq":2,"from_byte":4,"text":"two"}
+    {"event":"row","seq":3,"at_ms":0,"kind":"decision_opened","decision":43,"box_id":"aaaaaaaaaaaaaaaa","thread":"tttttttttttttttt","about":"permission","title":"Run `make`","options":[{"id":"no","label":"Reject","kind":"reject_once"},{"id":"ever","label":"Always allow","kind":"allow_always"},{"id":"once","label":"Allow once","kind":"allow_once"}],"state":{"state":"open"}}
+    {"event":"result","name":"demo","thread":"tttttttttttttttt","outcome":"waiting","exit":6,"answer":"one two"}
     "#);
 }
 

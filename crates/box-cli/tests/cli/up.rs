@@ -109,6 +109,7 @@ fn a_newcomer_sees_each_step_and_what_to_type_next() {
       <box> credential add claude                           lets boxes use your Claude account, and never shows it to them
       <box> run claude "fix the failing test" --repo <URL>  gives it real work
       <box> shell demo                                      looks around in the box
+      <box> ui                                              opens the page: a link that pairs one browser
     The host stays up; `<box> serve --stop` stops it, `<box> stop all` stops the boxes.
     "#);
 }

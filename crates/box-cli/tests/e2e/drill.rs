@@ -112,7 +112,7 @@ fn data_with_images() -> tempfile::TempDir {
         .prefix("data-")
         .tempdir_in(seed.parent().unwrap())
         .unwrap();
-    seed::copy(&seed, data.path());
+    seed::copy_images(&seed, data.path());
     data
 }
 

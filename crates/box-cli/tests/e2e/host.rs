@@ -37,8 +37,10 @@ pub(crate) struct User {
 /// What the data folder has from the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// The default image and the agent's pack.
+    /// The default image and the pack of Claude Code.
     Seeded,
+    /// The default image and the pack of this agent.
+    Agent(&'static str),
     /// Nothing.
     Bare,
     /// The image of clients of this name.
@@ -53,7 +55,7 @@ impl TestHost {
 
     pub(crate) fn with(start: Start) -> Self {
         let seed = match start {
-            Start::Seeded => seed::ready(),
+            Start::Seeded | Start::Agent(_) => seed::ready(),
             Start::Bare => fs::canonicalize(env!("CARGO_TARGET_TMPDIR")).unwrap(),
             Start::Clients(name) => seed::of_clients(name).join("seed"),
         };
@@ -67,7 +69,8 @@ impl TestHost {
             .tempdir_in(seed.parent().unwrap())
             .unwrap();
         match start {
-            Start::Seeded => seed::copy(&seed, data.path()),
+            Start::Seeded => seed::copy(&seed, data.path(), "claude"),
+            Start::Agent(name) => seed::copy(&seed, data.path(), name),
             Start::Clients(_) => seed::copy_images(&seed, data.path()),
             Start::Bare => {}
         }

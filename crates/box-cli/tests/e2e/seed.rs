@@ -1,4 +1,4 @@
-//! The default image and the agent's pack, made once a machine and shared by hard links.
+//! The default image and the agents' packs, made once a machine and shared by hard links.
 //!
 //! The product makes them itself, in the machine's own network, because it downloads packages.
 
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 /// A first image takes a bootstrap and some hundred megabytes of downloads.
 const MAKING_DEADLINE: Duration = Duration::from_mins(20);
-/// Folders of a data folder that are the same for every host.
-const SHARED: [&str; 2] = ["images", "agents"];
+/// Agents with a pack; `cargo xtask test` makes the same.
+const AGENTS: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
 
 /// Where the seed is: set by `cargo xtask test`, else below the target folder.
 pub(crate) fn folder() -> PathBuf {
@@ -53,10 +53,10 @@ fn make(seed: &Path) {
         program.deadline(MAKING_DEADLINE).run()
     };
     let image = product(&["image", "prepare"]);
-    let agent = product(&["agent", "install", "claude"]);
+    let agents = AGENTS.map(|name| product(&["agent", "install", name]));
     let stopped = product(&["serve", "--stop"]);
     leaks::end_egress(&seed.join("run"));
-    for said in [image, agent, stopped] {
+    for said in agents.into_iter().chain([image, stopped]) {
         said.assert_code(0);
     }
 }
@@ -73,9 +73,10 @@ pub(crate) fn of_clients(name: &str) -> PathBuf {
     folder
 }
 
-/// Puts the seed's image and packs into a new data folder on the same file system.
-pub(crate) fn copy(seed: &Path, data: &Path) {
-    copy_of(&SHARED, seed, data);
+/// Puts the seed's image and the pack of one agent into a new data folder on the same file system.
+pub(crate) fn copy(seed: &Path, data: &Path, agent: &str) {
+    fs::create_dir(data.join("agents")).unwrap();
+    copy_of(&["images", &format!("agents/{agent}")], seed, data);
 }
 
 /// As [`copy`], without packs.
@@ -86,7 +87,7 @@ pub(crate) fn copy_images(seed: &Path, data: &Path) {
 fn copy_of(names: &[&str], seed: &Path, data: &Path) {
     for name in names {
         let mut copy = Command::new("cp");
-        copy.arg("-al").arg(seed.join(name)).arg(data);
+        copy.arg("-al").arg(seed.join(name)).arg(data.join(name));
         assert!(copy.status().unwrap().success(), "could not copy `{name}`");
     }
     forget_locks(data);
@@ -95,9 +96,12 @@ fn copy_of(names: &[&str], seed: &Path, data: &Path) {
 /// Puts copies of the seed's image and packs into a user's data folder, as the user's host would have
 /// made them.
 pub(crate) fn give(seed: &Path, data: &Path, account: Account) {
-    for name in SHARED {
+    fs::create_dir(data.join("agents")).unwrap();
+    for name in ["images", "agents/claude"] {
         let mut copy = Command::new("cp");
-        copy.arg("--archive").arg(seed.join(name)).arg(data);
+        copy.arg("--archive")
+            .arg(seed.join(name))
+            .arg(data.join(name));
         assert!(copy.status().unwrap().success(), "could not copy `{name}`");
     }
     forget_locks(data);

@@ -69,7 +69,7 @@ fn wrong_words_are_refused_with_what_would_be_right() {
     insta::assert_snapshot!(refused(&["run", "clade", "hello"]), @r"
     exit 2
     error: there is no agent `clade`
-    hint: did you mean `claude`? agents here: `claude`, `demo`
+    hint: did you mean `claude`? agents here: `claude`, `codex`, `opencode`, `gemini`, `demo`
     ");
     insta::assert_snapshot!(refused(&["run", "claude", "hello"]), @r#"
     exit 1

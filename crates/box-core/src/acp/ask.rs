@@ -1,21 +1,25 @@
 //! What the agent asks a person: `session/request_permission` and `elicitation/create`.
 
 use super::content::shorten;
+use super::form;
 use super::message::{RpcError, RpcId};
 use super::update::CallUpdate;
-use box_api::thread::{DecisionKind, DecisionOption, OptionKind};
+use box_api::decision::{FieldKind, FillError, Form};
+use box_api::thread::{DecisionKind, DecisionOption, OptionKind, ToolContent};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 const OPTIONS_MAX: usize = 64;
-const FIELDS_MAX: usize = 16;
-const LABEL_BYTES_MAX: usize = 512;
-const TITLE_BYTES_MAX: usize = 4 << 10;
+pub(super) const LABEL_BYTES_MAX: usize = 512;
+pub(super) const TITLE_BYTES_MAX: usize = 4 << 10;
 /// Longest request as it is saved with its thread, again with every change as long as it is open.
 const ASK_BYTES_MAX: usize = 64 << 10;
+/// Longest plan that is shown with its decision; it is in the journal whole.
+const PLAN_BYTES_MAX: usize = 64 << 10;
+/// What a switch out of planning is, as a tool (ACP's kind; claude's `ExitPlanMode`).
+const SWITCH_MODE: &str = "switch_mode";
 
-/// One open request of the agent, as far as a person is concerned. A form with several choices is
-/// asked one choice after the other and answered once.
+/// One open request of the agent, as far as a person is concerned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ask {
     pub about: DecisionKind,
@@ -23,36 +27,14 @@ pub struct Ask {
     pub title: String,
     /// The tool call it belongs to.
     pub call: Option<String>,
-    /// Never empty.
+    /// Empty for a form that is more than one choice.
     pub options: Vec<DecisionOption>,
-    form: Option<Form>,
-}
-
-/// The rest of a form.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Form {
-    now: Field,
-    /// In reverse: the next one is the last.
-    later: Vec<Field>,
-    answers: Map<String, Value>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Field {
-    key: String,
-    title: String,
-    options: Vec<DecisionOption>,
-    /// Whether the answer is a list of one.
-    list: bool,
-}
-
-/// What an answer leads to.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answered {
-    /// The result to send.
-    Result(Value),
-    /// The form has another choice.
-    Next(Ask),
+    /// Of a question.
+    #[serde(default)]
+    pub sheet: Option<Form>,
+    /// What is to be read first. It goes into the decision's row and is not kept here.
+    #[serde(skip)]
+    pub text: Option<String>,
 }
 
 impl Ask {
@@ -62,7 +44,13 @@ impl Ask {
     /// # Errors
     /// What to answer when there is nothing in it a person could choose.
     pub fn permission(mut params: Value) -> Result<(Self, CallUpdate), RpcError> {
-        let call = CallUpdate::parse(params["toolCall"].take());
+        let plan = plan_text(&params["toolCall"]);
+        let call = CallUpdate::parse(
+            params
+                .get_mut("toolCall")
+                .map(Value::take)
+                .unwrap_or_default(),
+        );
         let options = permission_options(&params["options"]);
         if options.is_empty() {
             return Err(invalid("a permission request needs options"));
@@ -72,12 +60,18 @@ impl Ask {
             .clone()
             .unwrap_or_else(|| "use a tool".to_owned());
         let id = Some(call.call.clone()).filter(|id| !id.is_empty());
+        let (about, text) = if call.tool.as_deref() == Some(SWITCH_MODE) {
+            (DecisionKind::Plan, plan.or_else(|| texts(&call)))
+        } else {
+            (DecisionKind::Permission, None)
+        };
         let ask = Self {
-            about: DecisionKind::Permission,
+            about,
             title: one_line(&title, TITLE_BYTES_MAX),
             call: id,
             options,
-            form: None,
+            sheet: None,
+            text: text.map(|text| shorten(text, PLAN_BYTES_MAX)),
         };
         if ask.is_too_long() {
             return Err(invalid("a permission request has a bound on its length"));
@@ -85,145 +79,181 @@ impl Ask {
         Ok((ask, call))
     }
 
-    /// Reads a form. `None`: it has no choice, or needs something besides choices, or is too long,
-    /// so that it can only be declined.
+    /// Reads a form. `None`: it needs something a terminal cannot ask, or is too long, so that it
+    /// can only be declined.
     pub fn form(params: &Value) -> Option<Self> {
-        let schema = &params["requestedSchema"];
         if params["mode"].as_str().is_some_and(|mode| mode != "form") {
             return None;
         }
-        let properties = schema["properties"].as_object()?;
-        let message = params["message"].as_str().unwrap_or_default();
-        let mut fields: Vec<Field> = properties
+        let sheet = form::read(params)?;
+        let shown: Vec<_> = sheet
+            .fields
             .iter()
-            .filter_map(|(key, field)| Field::parse(key, field))
+            .filter(|field| field.instead_of.is_none())
             .collect();
-        let needed = schema["required"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let shown = |key: &Value| fields.iter().any(|field| key == field.key.as_str());
-        if fields.len() > FIELDS_MAX || !needed.iter().all(shown) {
-            return None;
-        }
-        if let [only] = fields.as_mut_slice() {
-            message.clone_into(&mut only.title);
-        }
-        fields.reverse();
-        let now = fields.pop()?;
-        let call = params["toolCallId"].as_str().map(str::to_owned);
-        let form = Form {
-            now,
-            later: fields,
-            answers: Map::new(),
+        let single = match shown.as_slice() {
+            [only] => Some(*only),
+            _ => None,
         };
-        Some(Self::field(form, call)).filter(|ask| !ask.is_too_long())
+        let title = match (&sheet.message, single) {
+            (Some(message), _) => message,
+            (None, Some(only)) => &only.title,
+            (None, None) => "the agent asks",
+        };
+        let ask = Self {
+            about: DecisionKind::Question,
+            title: one_line(title, TITLE_BYTES_MAX),
+            call: params["toolCallId"].as_str().map(str::to_owned),
+            options: single.map(|only| choices(&only.kind)).unwrap_or_default(),
+            sheet: Some(sheet),
+            text: None,
+        };
+        Some(ask).filter(|ask| !ask.is_too_long())
     }
 
     fn is_too_long(&self) -> bool {
         serde_json::to_vec(self).map_or(true, |saved| saved.len() > ASK_BYTES_MAX)
     }
 
-    fn field(form: Form, call: Option<String>) -> Self {
-        Self {
-            about: DecisionKind::Question,
-            title: one_line(&form.now.title, TITLE_BYTES_MAX),
-            call,
-            options: form.now.options.clone(),
-            form: Some(form),
+    /// The result after a person chose `option`, one of [`Self::options`].
+    pub fn answer(&self, option: &str) -> Value {
+        if self.about != DecisionKind::Question {
+            let outcome = json!({ "outcome": "selected", "optionId": option });
+            return json!({ "outcome": outcome });
+        }
+        let only = self.sheet.as_ref().and_then(|sheet| {
+            let mut shown = sheet.fields.iter();
+            shown.find(|field| field.instead_of.is_none())
+        });
+        let content = only.map(|only| Map::from_iter([(only.name.clone(), json!(option))]));
+        match content.map(|content| self.fill(&content)) {
+            Some(Ok(content)) => accepted(&content),
+            // Of a host that asked differently.
+            Some(Err(_)) | None => declined(),
         }
     }
 
-    /// The result, or the next choice, after a person chose `option`, one of [`Self::options`].
-    pub fn answer(self, option: &str) -> Answered {
-        let Some(mut form) = self.form else {
-            let outcome = json!({ "outcome": "selected", "optionId": option });
-            return Answered::Result(json!({ "outcome": outcome }));
-        };
-        let value = if form.now.list {
-            json!([option])
-        } else {
-            json!(option)
-        };
-        form.answers.insert(form.now.key, value);
-        match form.later.pop() {
-            Some(next) => Answered::Next(Self::field(Form { now: next, ..form }, self.call)),
-            None => Answered::Result(json!({ "action": "accept", "content": form.answers })),
+    /// The form's content, as the agent is to get it.
+    ///
+    /// # Errors
+    /// [`FillError`]; a request without a form has no field.
+    pub fn fill(&self, values: &Map<String, Value>) -> Result<Map<String, Value>, FillError> {
+        match &self.sheet {
+            Some(sheet) => sheet.fill(values),
+            None => Err(FillError::Nothing),
         }
+    }
+
+    /// The option that says no to this and nothing else, chosen by its kind.
+    pub fn rejecting(&self) -> Option<&DecisionOption> {
+        let kinds = [OptionKind::RejectOnce, OptionKind::RejectAlways];
+        let of_kind = |kind: &OptionKind| self.options.iter().find(|option| option.kind == *kind);
+        kinds.iter().find_map(of_kind)
     }
 
     /// The result when nobody will answer.
     pub fn cancelled(&self) -> Value {
         match self.about {
             DecisionKind::Question => json!({ "action": "cancel" }),
-            DecisionKind::Permission | DecisionKind::Network | DecisionKind::Push => {
+            DecisionKind::Permission
+            | DecisionKind::Plan
+            | DecisionKind::Network
+            | DecisionKind::Push => {
                 json!({ "outcome": { "outcome": "cancelled" } })
             }
         }
     }
 }
 
-/// The result for a form that cannot be shown.
+/// The result for a form that was filled in.
+pub fn accepted(content: &Map<String, Value>) -> Value {
+    json!({ "action": "accept", "content": content })
+}
+
+/// The result for a form that cannot be shown, or that a person will not fill in.
 pub fn declined() -> Value {
     json!({ "action": "decline" })
 }
 
 /// The request a `$/cancel_request` takes back.
 pub fn taken_back(mut params: Value) -> RpcId {
-    RpcId(params["requestId"].take())
+    RpcId(
+        params
+            .get_mut("requestId")
+            .map(Value::take)
+            .unwrap_or_default(),
+    )
 }
 
-impl Field {
-    /// A field that is a choice: a string with `oneOf` or `enum`, or a list of such.
-    fn parse(key: &str, schema: &Value) -> Option<Self> {
-        let list = schema["type"] == "array";
-        let choice = if list { &schema["items"] } else { schema };
-        let titled = ["oneOf", "anyOf"]
-            .iter()
-            .find_map(|word| choice[word].as_array());
-        let options: Vec<DecisionOption> = match (titled, choice["enum"].as_array()) {
-            (Some(titled), _) => titled.iter().filter_map(titled_choice).collect(),
-            (None, Some(values)) => values.iter().filter_map(|v| choice_of(v, v)).collect(),
-            (None, None) => Vec::new(),
-        };
-        if options.is_empty() || options.len() > OPTIONS_MAX {
-            return None;
+/// What was filled in, in a line.
+pub fn summary(content: &Map<String, Value>) -> String {
+    let word = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let words = items.iter().map(|item| {
+                item.as_str()
+                    .map_or_else(|| item.to_string(), str::to_owned)
+            });
+            words.collect::<Vec<_>>().join(",")
         }
-        let title = ["description", "title"]
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
+    };
+    let said: Vec<String> = match content.len() {
+        1 => content.values().map(word).collect(),
+        _ => content
             .iter()
-            .find_map(|word| schema[word].as_str());
-        Some(Self {
-            key: key.to_owned(),
-            title: title.unwrap_or(key).to_owned(),
-            options,
-            list,
+            .map(|(name, value)| format!("{name}={}", word(value)))
+            .collect(),
+    };
+    one_line(&said.join(" "), LABEL_BYTES_MAX)
+}
+
+/// The plan as claude puts it into the call's input.
+fn plan_text(call: &Value) -> Option<String> {
+    call["rawInput"]["plan"].as_str().map(str::to_owned)
+}
+
+fn texts(call: &CallUpdate) -> Option<String> {
+    let texts: Vec<&str> = call
+        .content
+        .iter()
+        .filter_map(|piece| match piece {
+            ToolContent::Text { text } => Some(text.as_str()),
+            ToolContent::Diff { .. } | ToolContent::Other { .. } => None,
         })
+        .collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// What can be chosen where a form is but one choice.
+fn choices(kind: &FieldKind) -> Vec<DecisionOption> {
+    let option = |id: &str, label: &str| DecisionOption {
+        id: id.to_owned(),
+        label: label.to_owned(),
+        kind: OptionKind::Choice,
+    };
+    match kind {
+        FieldKind::One { choices } => choices
+            .iter()
+            .map(|choice| option(&choice.value, &choice.label))
+            .collect(),
+        FieldKind::YesNo => vec![option("yes", "yes"), option("no", "no")],
+        FieldKind::Text { .. } | FieldKind::Number { .. } | FieldKind::Many { .. } => Vec::new(),
     }
 }
 
-fn titled_choice(choice: &Value) -> Option<DecisionOption> {
-    let label = if choice["title"].is_string() {
-        &choice["title"]
-    } else {
-        &choice["const"]
-    };
-    choice_of(&choice["const"], label)
-}
-
-fn choice_of(value: &Value, label: &Value) -> Option<DecisionOption> {
-    let label = one_line(label.as_str()?, LABEL_BYTES_MAX);
-    Some(DecisionOption {
-        id: value.as_str()?.to_owned(),
-        label,
-        kind: OptionKind::Choice,
-    })
-}
-
+/// Verbatim, but for a second one of the same id, which nobody could choose, and for labels that
+/// are the same, which nobody could tell apart.
 fn permission_options(options: &Value) -> Vec<DecisionOption> {
     let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
-    let option = |option: &Value| {
-        let id = option["optionId"].as_str()?;
-        let label = option["name"].as_str().unwrap_or(id);
+    let mut read: Vec<DecisionOption> = Vec::new();
+    for option in options.iter().take(OPTIONS_MAX) {
+        let Some(id) = option["optionId"].as_str() else {
+            continue;
+        };
+        if read.iter().any(|known| known.id == id) {
+            continue;
+        }
         let kind = match option["kind"].as_str().unwrap_or_default() {
             "allow_once" => OptionKind::AllowOnce,
             "allow_always" => OptionKind::AllowAlways,
@@ -231,22 +261,21 @@ fn permission_options(options: &Value) -> Vec<DecisionOption> {
             "reject_always" => OptionKind::RejectAlways,
             _ => OptionKind::Other,
         };
-        let label = one_line(label, LABEL_BYTES_MAX);
-        Some(DecisionOption {
+        let mut label = one_line(option["name"].as_str().unwrap_or(id), LABEL_BYTES_MAX);
+        if read.iter().any(|known| known.label == label) {
+            label = one_line(&format!("{label} ({id})"), LABEL_BYTES_MAX);
+        }
+        read.push(DecisionOption {
             id: id.to_owned(),
             label,
             kind,
-        })
-    };
-    options
-        .iter()
-        .filter_map(option)
-        .take(OPTIONS_MAX)
-        .collect()
+        });
+    }
+    read
 }
 
 /// An agent must not be able to write rows of its own into a list.
-fn one_line(text: &str, bytes_max: usize) -> String {
+pub(super) fn one_line(text: &str, bytes_max: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     shorten(line, bytes_max)
 }
@@ -260,125 +289,4 @@ fn invalid(message: &str) -> RpcError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_permission_keeps_its_options_verbatim() {
-        let (ask, call) = Ask::permission(json!({
-            "sessionId": "s",
-            "toolCall": {"toolCallId":"t1","title":"touch\nmade.txt","status":"pending"},
-            "options": [
-                {"optionId":"proceed_once","name":"Yes","kind":"allow_once"},
-                {"optionId":"x","kind":"something_new"},
-                {"name":"no id"},
-            ],
-        }))
-        .unwrap();
-        let option = |id: &str, label: &str, kind| DecisionOption {
-            id: id.into(),
-            label: label.into(),
-            kind,
-        };
-        assert_eq!(
-            ask.options,
-            [
-                option("proceed_once", "Yes", OptionKind::AllowOnce),
-                option("x", "x", OptionKind::Other)
-            ]
-        );
-        assert_eq!(
-            (ask.title.as_str(), ask.call.as_deref()),
-            ("touch made.txt", Some("t1"))
-        );
-        assert_eq!(call.call, "t1");
-        assert_eq!(ask.cancelled(), json!({"outcome":{"outcome":"cancelled"}}));
-        assert_eq!(
-            ask.answer("proceed_once"),
-            Answered::Result(json!({"outcome":{"outcome":"selected","optionId":"proceed_once"}}))
-        );
-        assert_eq!(
-            Ask::permission(json!({"toolCall":{}})).unwrap_err().code,
-            -32602
-        );
-    }
-
-    #[test]
-    fn a_form_of_two_questions_is_asked_one_by_one_and_answered_once() {
-        let ask = Ask::form(&json!({
-            "mode": "form", "message": "Please answer", "toolCallId": "t2",
-            "requestedSchema": {"type":"object","properties":{
-                "question_0": {"type":"string","description":"Which colour?",
-                    "oneOf":[{"const":"red","title":"Red"},{"const":"blue"}]},
-                "question_0_custom": {"type":"string","title":"Other"},
-                "question_1": {"type":"array","title":"Sizes","items":{"enum":["s","m"]}},
-            }},
-        }))
-        .unwrap();
-        assert_eq!(ask.title, "Which colour?");
-        assert_eq!(ask.call.as_deref(), Some("t2"));
-        assert_eq!(ask.options[0].label, "Red");
-        let Answered::Next(next) = ask.answer("blue") else {
-            panic!("one question is left")
-        };
-        assert_eq!(next.title, "Sizes");
-        assert_eq!(
-            next.answer("m"),
-            Answered::Result(json!({"action":"accept",
-                "content":{"question_0":"blue","question_1":["m"]}}))
-        );
-    }
-
-    #[test]
-    fn a_request_too_long_to_be_saved_is_refused() {
-        let long = "x".repeat(ASK_BYTES_MAX);
-        let permission = |id: &str| {
-            Ask::permission(json!({"toolCall":{"toolCallId":"t"},"options":[{"optionId":id}]}))
-        };
-        assert!(permission("short").is_ok());
-        assert_eq!(permission(&long).unwrap_err().code, -32602);
-        let form = |value: &str, key: &str, call: &str| {
-            Ask::form(&json!({"message":"m","toolCallId":call,
-                "requestedSchema":{"properties":{key:{"enum":[value]}}}}))
-        };
-        assert!(form("a", "q", "t").is_some());
-        for (value, key, call) in [
-            (long.as_str(), "q", "t"),
-            ("a", &long, "t"),
-            ("a", "q", &long),
-        ] {
-            assert_eq!(form(value, key, call), None);
-        }
-    }
-
-    #[test]
-    fn a_single_question_is_titled_by_the_message() {
-        let ask = Ask::form(&json!({
-            "message": "Which?",
-            "requestedSchema": {"properties":{"q":{"type":"string","title":"Q","enum":["a"]}}},
-        }))
-        .unwrap();
-        assert_eq!(ask.title, "Which?");
-        assert_eq!(ask.cancelled(), json!({"action":"cancel"}));
-    }
-
-    #[test]
-    fn forms_that_need_more_than_a_choice_are_not_asked() {
-        let form = |mode: &str, properties: Value, required: Value| {
-            Ask::form(&json!({"mode":mode,"message":"m",
-                "requestedSchema":{"properties":properties,"required":required}}))
-        };
-        let choice = json!({"q":{"enum":["a"]},"name":{"type":"string"}});
-        assert!(
-            form("form", choice.clone(), json!(["q"])).is_some(),
-            "positive control"
-        );
-        assert_eq!(form("form", choice.clone(), json!(["q", "name"])), None);
-        assert_eq!(form("url", choice, json!([])), None);
-        assert_eq!(
-            form("form", json!({"name":{"type":"string"}}), json!([])),
-            None
-        );
-        assert_eq!(Ask::form(&json!({"message":"m"})), None);
-    }
-}
+mod tests;

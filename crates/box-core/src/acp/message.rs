@@ -124,7 +124,7 @@ impl From<Value> for RpcError {
         Self {
             code: error["code"].as_i64().unwrap_or_default(),
             message: text.chars().take(ERROR_CHARS_MAX).collect(),
-            data: error["data"].take(),
+            data: error.get_mut("data").map(Value::take).unwrap_or_default(),
         }
     }
 }

@@ -47,13 +47,17 @@ pub fn from_result(result: &Value) -> Ended {
     Ended { outcome, note }
 }
 
+/// Whether an error says that a usage limit was met (claude's `errorKind`, codex's
+/// `codexErrorInfo`).
+pub fn is_limit(error: &RpcError) -> bool {
+    error.data["errorKind"] == "rate_limit" || error.data["codexErrorInfo"] == "usageLimitExceeded"
+}
+
 /// From an error response to `session/prompt`. `resets_at_ms` is what the agent said before about
 /// the end of a usage limit, `login` what to do to get an account.
 pub fn from_error(error: &RpcError, resets_at_ms: Option<i64>, login: Option<&str>) -> Failure {
-    let limit = error.data["errorKind"] == "rate_limit"
-        || error.data["codexErrorInfo"] == "usageLimitExceeded";
     let (outcome, note) = match error.code {
-        _ if limit => (
+        _ if is_limit(error) => (
             TurnOutcome::Parked,
             limit_note(&error.message, resets_at_ms),
         ),

@@ -1,8 +1,10 @@
 //! The lines a client sends, whole, each with its newline.
 
 use super::message::{RpcError, RpcId};
+use super::options::Setter;
 use super::setup::ModeSetter;
 use super::{LINE_OUT_BYTES_MAX, PROTOCOL_VERSION};
+use box_api::thread::ChosenOption;
 use serde_json::{Map, Value, json};
 
 /// Room a prompt's line needs besides the prompt.
@@ -33,6 +35,11 @@ pub fn initialize(id: i64) -> String {
     request(id, "initialize", &params)
 }
 
+/// `authenticate`: the agent takes the account it finds in its environment.
+pub fn authenticate(id: i64, method: &str) -> String {
+    request(id, "authenticate", &json!({ "methodId": method }))
+}
+
 /// `session/new`.
 pub fn new_conversation(id: i64, opening: Opening<'_>) -> String {
     request(id, "session/new", &opening_params(opening))
@@ -43,6 +50,42 @@ pub fn load_conversation(id: i64, known_as: &str, opening: Opening<'_>) -> Strin
     let mut params = opening_params(opening);
     params["sessionId"] = json!(known_as);
     request(id, "session/load", &params)
+}
+
+/// `session/fork`: a copy of a conversation under a name of its own.
+pub fn fork_conversation(id: i64, of: &str, opening: Opening<'_>) -> String {
+    let mut params = opening_params(opening);
+    params["sessionId"] = json!(of);
+    request(id, "session/fork", &params)
+}
+
+/// Sets an option the way the agent offers it.
+pub fn set_option(id: i64, known_as: &str, setter: Setter, chosen: &ChosenOption) -> String {
+    let ChosenOption { option, value } = chosen;
+    let config = |value: Value| {
+        let params = json!({ "sessionId": known_as, "configId": option, "value": value });
+        request(id, "session/set_config_option", &params)
+    };
+    match setter {
+        Setter::Config => config(json!(value)),
+        Setter::Switch => config(json!(value == "true")),
+        Setter::Mode => set_mode(id, known_as, &ModeSetter::Mode, value),
+    }
+}
+
+/// `_session/steering`: a prompt for the turn that runs. The agent answers what became of it; with
+/// `promptRequired` it leaves the prompt to the client when there is no turn any more.
+pub fn steer(id: i64, known_as: &str, text: &str) -> String {
+    let content = json!([{ "type": "text", "text": text }]);
+    let meta = json!({ "steering": { "idleBehavior": "promptRequired" } });
+    let params = json!({ "sessionId": known_as, "prompt": content, "_meta": meta });
+    request(id, "_session/steering", &params)
+}
+
+/// `_session/async_task/stop`: ends one task of the background.
+pub fn stop_task(id: i64, known_as: &str, task: &str) -> String {
+    let params = json!({ "sessionId": known_as, "asyncTaskId": task });
+    request(id, "_session/async_task/stop", &params)
 }
 
 /// Sets the mode the way the agent offers it.

@@ -2,6 +2,7 @@
 //! `session/load`, and the modes it offers.
 
 use super::PROTOCOL_VERSION;
+use box_api::thread::ThreadAbilities;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,8 +12,7 @@ const NAME_BYTES_MAX: usize = 4 << 10;
 /// What `initialize` told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
-    /// Whether an earlier conversation can be taken up again.
-    pub can_load: bool,
+    pub can: ThreadAbilities,
 }
 
 /// What opening a conversation told.
@@ -65,10 +65,20 @@ pub fn greeting(result: &Value) -> Result<Greeting, SetupError> {
             found: version.to_string(),
         });
     }
-    let can_load = result["agentCapabilities"]["loadSession"]
-        .as_bool()
-        .unwrap_or_default();
-    Ok(Greeting { can_load })
+    let capabilities = &result["agentCapabilities"];
+    let is = |value: &Value| value.as_bool().unwrap_or_default();
+    // An object, if empty, says that it can.
+    let has = |value: &Value| is(value) || value.is_object();
+    let air = &result["_meta"]["jetbrains.air"]["capabilities"];
+    let stops = air.as_array().map(Vec::as_slice).unwrap_or_default();
+    let can = ThreadAbilities {
+        load: is(&capabilities["loadSession"]),
+        fork: has(&capabilities["sessionCapabilities"]["fork"]),
+        steer: is(&result["_meta"]["steering"]["supported"]),
+        stop_task: stops.iter().any(|capability| capability == "asyncTasks"),
+        images: is(&capabilities["promptCapabilities"]["image"]),
+    };
+    Ok(Greeting { can })
 }
 
 /// Reads the result of `session/new`.
@@ -157,11 +167,23 @@ mod tests {
     }
 
     #[test]
+    fn abilities_are_what_the_agent_says_and_nothing_else() {
+        let told = json!({"protocolVersion":1,
+            "agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true},
+                "sessionCapabilities":{"fork":{},"list":{}}},
+            "_meta":{"steering":{"supported":true}}});
+        let can = greeting(&told).unwrap().can;
+        assert!(can.load && can.fork && can.steer && can.images);
+        let nothing = greeting(&json!({"protocolVersion":1})).unwrap().can;
+        assert_eq!(nothing, ThreadAbilities::default());
+    }
+
+    #[test]
     fn only_version_one_is_spoken() {
         let greeting = |version: Value| {
             greeting(&json!({"protocolVersion":version,"agentCapabilities":{"loadSession":true}}))
         };
-        assert_eq!(greeting(json!(1)), Ok(Greeting { can_load: true }));
+        assert!(greeting(json!(1)).unwrap().can.load);
         assert_eq!(
             greeting(json!(2)).unwrap_err().to_string(),
             "the agent speaks version 2 of the Agent Client Protocol, not 1"

@@ -52,7 +52,11 @@ pub struct CallUpdate {
 impl Update {
     /// What `params` of a `session/update` say; `None` when there is nothing in it.
     pub fn parse(mut params: Value) -> Option<Self> {
-        let update = params["update"].take();
+        // What is no object has no parts to take.
+        let update = params
+            .get_mut("update")
+            .map(Value::take)
+            .unwrap_or_default();
         let update = match update["sessionUpdate"].as_str().unwrap_or_default() {
             "agent_message_chunk" => return say(Voice::Text, update),
             "agent_thought_chunk" => return say(Voice::Thought, update),

@@ -18,10 +18,24 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
 /// The embedded lock files.
-const EMBEDDED: [(&str, &str); 1] = [(
-    "claude",
-    include_str!("../../../../agents/claude/pack.lock.json"),
-)];
+const EMBEDDED: [(&str, &str); 4] = [
+    (
+        "claude",
+        include_str!("../../../../agents/claude/pack.lock.json"),
+    ),
+    (
+        "codex",
+        include_str!("../../../../agents/codex/pack.lock.json"),
+    ),
+    (
+        "opencode",
+        include_str!("../../../../agents/opencode/pack.lock.json"),
+    ),
+    (
+        "gemini",
+        include_str!("../../../../agents/gemini/pack.lock.json"),
+    ),
+];
 
 const LOCKFILE_VERSION: u32 = 3;
 const SHA512_BYTES: usize = 64;

@@ -34,8 +34,14 @@ pub struct AgentProfile {
     /// What to do to get an account, one line for a hint.
     pub login: Option<String>,
     pub modes: Modes,
+    /// The ACP method by which the agent takes the account of its environment, for an agent that
+    /// asks for one until it is told; sent only when it asks.
+    pub authenticate: Option<String>,
     /// The account it works with; absent for an agent that needs none.
     pub credential: Option<CredentialProfile>,
+    /// The file of the home in which the agent looks for what it should always know, relative to
+    /// it; absent: it has none.
+    pub context: Option<String>,
     /// Files put into a new home before the agent first starts.
     #[serde(default)]
     pub files: Vec<HomeFile>,
@@ -74,9 +80,12 @@ pub struct Modes {
 pub struct CredentialProfile {
     /// As in `box credential add <kind>`.
     pub kind: String,
-    /// The only hosts that are ever sent the credential; they are intercepted.
+    /// The only hosts that are ever sent the credential; they are intercepted. Empty where the kind
+    /// has a table of its own (`credentials/kinds`).
+    #[serde(default)]
     pub hosts: Vec<String>,
-    /// What a secret can look like, and where such a one belongs.
+    /// What a secret can look like, and where such a one belongs; empty likewise.
+    #[serde(default)]
     pub shapes: Vec<CredentialShape>,
 }
 
@@ -154,8 +163,11 @@ impl UnknownAgent {
 }
 
 /// The embedded profiles, in the order they are shown.
-const EMBEDDED: [&str; 2] = [
+const EMBEDDED: [&str; 5] = [
     include_str!("../../../../agents/claude/profile.toml"),
+    include_str!("../../../../agents/codex/profile.toml"),
+    include_str!("../../../../agents/opencode/profile.toml"),
+    include_str!("../../../../agents/gemini/profile.toml"),
     include_str!("../../../../agents/demo/profile.toml"),
 ];
 
@@ -259,6 +271,7 @@ impl AgentProfile {
                 self.files
                     .iter()
                     .map(|f| &f.path)
+                    .chain(&self.context)
                     .find(|path| !is_relative(path)),
             ),
         ];

@@ -44,8 +44,9 @@ async fn with_thread(store: &Store) {
                 "INSERT INTO boxes (id, owner, name, state, runtime, image, image_digest, profile, \
                  net, limits, allow, id_offset, created_at_ms, changed_at_ms) VALUES ('b', \
                  'uid:0', 'b', 'running', 'n', 'i', 'd', 'locked', 'open', '{{}}', '[]', 1, 0, 0); \
-                 INSERT INTO threads VALUES ('{}', 'b', 'uid:0', 'demo', '', 'idle', 'person', 1, \
-                 0, '', 0, 0)",
+                 INSERT INTO threads (id, box_id, owner, agent, title, state, asks, epoch, commits, \
+                 saved, created_at_ms, changed_at_ms) VALUES ('{}', 'b', 'uid:0', 'demo', '', \
+                 'idle', 'person', 1, 0, '', 0, 0)",
                 place().thread
             ))
         })

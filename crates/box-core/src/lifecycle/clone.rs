@@ -10,6 +10,7 @@ use crate::caller::Caller;
 use crate::credentials;
 use crate::host::Host;
 use crate::network::rules;
+use crate::restore_points;
 use crate::store::StoreError;
 use crate::watch::standing_still;
 use box_api::BoxId;
@@ -70,7 +71,12 @@ async fn recipe(
     let planned = planned(host, *caller, (asked, limits), &source);
     let record = reserve_like(host, planned, source.id).await?;
     fault::point("clone.reserved");
-    if let Err(error) = build(host, &record, &source, progress).await {
+    let mut built = build(host, &record, &source, progress).await;
+    if let (Ok(()), Some(chosen)) = (&built, &chosen) {
+        let along = restore_points::bring_along(host, source.id, &chosen.label, &record);
+        built = along.await.map_err(CloneError::from);
+    }
+    if let Err(error) = built {
         give_up(host, &record).await;
         return Err(error);
     }

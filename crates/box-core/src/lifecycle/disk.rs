@@ -4,6 +4,7 @@ use crate::boxes::BoxRecord;
 use crate::host::Host;
 use box_api::BoxName;
 use box_api::control::BoxDisk;
+use box_api::snapshot::SnapshotKind;
 use box_runtime::RuntimeError;
 
 /// Why nobody knows how much a box uses.
@@ -33,6 +34,15 @@ pub async fn disk_usage(host: &Host, record: &BoxRecord) -> Result<BoxDisk, Disk
         .disk()
         .ok_or_else(|| DiskError::Unable(record.name.clone()))?;
     let used = disk.disk_usage(&record.id).await.map_err(failed)?;
+    let before_turns = match super::snapshots(host, record).await {
+        Ok(all) => all
+            .iter()
+            .filter(|one| one.kind == SnapshotKind::BeforeTurn)
+            .map(|one| one.bytes)
+            .sum(),
+        // An engine that measures and keeps none.
+        Err(_) => 0,
+    };
     Ok(BoxDisk {
         id: record.id,
         name: record.name.clone(),
@@ -40,6 +50,7 @@ pub async fn disk_usage(host: &Host, record: &BoxRecord) -> Result<BoxDisk, Disk
         home_bytes: used.home_bytes,
         root_bytes: used.root_bytes,
         snapshots_bytes: used.snapshots_bytes,
+        restore_points_bytes: before_turns,
         limit_bytes: record.limits.disk_bytes,
     })
 }

@@ -6,6 +6,7 @@ use super::start::{StartError, start};
 use super::stop::{STOP_GRACE, bring_down};
 use crate::boxes::{self, BoxRecord};
 use crate::host::Host;
+use crate::restore_points;
 use box_api::BoxId;
 use box_api::control::BoxState;
 use box_api::snapshot::{Label, SnapshotInfo, SnapshotKind};
@@ -66,6 +67,10 @@ async fn recipe(
     };
     fault::point("restore.claimed");
     let replaced = replace(host, &record, label, progress).await;
+    if replaced.is_ok() {
+        restore_points::go_back(host, id, label).await;
+        fault::point("restore.back");
+    }
     settle(host, id, BoxState::Stopped, None)
         .await
         .map_err(SnapshotError::from)?;
@@ -120,6 +125,10 @@ async fn forget_older(host: &Host, record: &BoxRecord, restored: &Label) {
         };
         if let Err(error) = engine.discard(&record.id, &one.label).await {
             tracing::warn!(id = %record.id, label = %one.label, %error, "an old snapshot stays");
+            continue;
+        }
+        if let Err(error) = snapshot::forget(host, record.id, one.label).await {
+            tracing::debug!(id = %record.id, %error, "the note of an old snapshot stays");
         }
     }
 }

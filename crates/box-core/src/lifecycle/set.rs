@@ -193,9 +193,11 @@ fn apply(record: &mut BoxRecord, change: &Change) {
         | Change::GithubForce(_)
         | Change::GithubTags(_)
         | Change::GithubWrites(_) => github::apply(&mut settings.github, change),
+        Change::Undo(undo) => settings.undo = *undo,
         Change::NetBudgetBytes(bytes) => settings.net_budget_bytes = *bytes,
         Change::NetConnections(count) => settings.net_connections = *count,
         Change::OnSignal(what) => settings.on_signal = *what,
+        Change::Priority(priority) => settings.priority = *priority,
         Change::NetSet(name) => settings.net_set.clone_from(name),
         Change::Title(title) => record.title.clone_from(title),
     }

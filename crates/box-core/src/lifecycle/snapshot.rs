@@ -3,7 +3,8 @@
 use super::claim::{Held, Still, hold_still};
 use crate::boxes::{self, BoxRecord};
 use crate::host::Host;
-use crate::store::StoreError;
+use crate::restore_points;
+use crate::store::{Durability, StoreError};
 use crate::watch::standing_still;
 use box_api::control::BoxState;
 use box_api::snapshot::{Label, SnapshotInfo, SnapshotKind};
@@ -82,9 +83,15 @@ pub async fn discard(host: &Arc<Host>, id: BoxId, label: Label) -> Result<(), Sn
     let host = Arc::clone(host);
     let recipe = tokio::spawn(async move {
         let (_held, record) = hold(&host, id).await?;
-        known(&host, &record, &label).await?;
+        if let Err(error) = known(&host, &record, &label).await {
+            if matches!(error, SnapshotError::Unknown { .. }) {
+                forget(&host, id, label).await?;
+            }
+            return Err(error);
+        }
         let discarded = engine_of(&host, &record)?.discard(&id, &label).await;
-        discarded.map_err(failed(&record, "remove the snapshot"))
+        discarded.map_err(failed(&record, "remove the snapshot"))?;
+        Ok(forget(&host, id, label).await?)
     });
     recipe.await.map_err(|_| SnapshotError::Ending)?
 }
@@ -108,10 +115,27 @@ pub(super) async fn take(
         Some(label) => label,
         None => free_label(kind, at_ms, taken),
     };
+    let (id, noted) = (record.id, label.clone());
+    // Before: what agents say meanwhile may be in the files or not, and counts as later.
+    let noting = host.store.write(Durability::Prompt, move |tables| {
+        restore_points::note_moment(tables, &id, &noted, at_ms)
+    });
+    noting.await?;
     let spec = SnapshotSpec { label, kind, at_ms };
     let copy = engine.take(&record.id, &spec, progress);
     let made = standing_still(host, record, copy).await;
+    if made.is_err() {
+        forget(host, id, spec.label).await?;
+    }
     made.map_err(failed(record, "take a snapshot"))
+}
+
+/// What was written down beside a snapshot goes with it.
+pub(super) async fn forget(host: &Host, id: BoxId, label: Label) -> Result<(), StoreError> {
+    let forgetting = host.store.write(Durability::Prompt, move |tables| {
+        restore_points::forget(tables, &id, &label)
+    });
+    forgetting.await
 }
 
 /// `<kind>-<epoch seconds>`, or a second later while that one is taken.
@@ -119,6 +143,7 @@ fn free_label(kind: SnapshotKind, at_ms: i64, taken: impl Fn(&Label) -> bool) ->
     let word = match kind {
         SnapshotKind::Manual | SnapshotKind::Pristine | SnapshotKind::Bootstrapped => "manual",
         SnapshotKind::BeforeRestore => "before-restore",
+        // They are counted; see `restore_points`.
         SnapshotKind::BeforeTurn => "before-turn",
     };
     let mut at_ms = at_ms;
@@ -147,7 +172,7 @@ pub(super) async fn known(
 }
 
 /// Holds a box in a state it can be copied in.
-pub(super) async fn hold(host: &Host, id: BoxId) -> Result<(Held, BoxRecord), SnapshotError> {
+pub(crate) async fn hold(host: &Host, id: BoxId) -> Result<(Held, BoxRecord), SnapshotError> {
     match hold_still(host, id, COPIED_IN).await? {
         Still::Held(held, record) => Ok((held, record)),
         Still::Gone => Err(SnapshotError::Gone),

@@ -67,8 +67,5 @@ async fn holds(host: &Host, id: BoxId, until: Awaited) -> Result<bool, WaitError
 }
 
 fn is_idle(state: ThreadState) -> bool {
-    match state {
-        ThreadState::Starting | ThreadState::Running | ThreadState::NeedsYou => false,
-        ThreadState::Idle | ThreadState::Parked | ThreadState::Failed => true,
-    }
+    !state.is_busy()
 }

@@ -3,6 +3,7 @@
 
 use super::upstream::{ProxySetting, direct};
 use super::{Origin, Setting, Settings, SettingsError};
+use crate::decisions::Fallback;
 use crate::paths::Variable;
 use box_api::control::NetPreset;
 use box_api::egress::upstream::DIRECT_MAX;
@@ -11,6 +12,10 @@ use zeroize::Zeroizing;
 
 /// Hosts every box may reach and nothing else; empty: any public host (spec C130).
 pub const ALLOWED_HOSTS: &str = "EGRESS_ALLOWED_HOSTS";
+/// Minutes a permission waits for a person (C92).
+const HOLD_MINUTES: &str = "PERMISSION_HOLD_MINUTES";
+/// `hold` or `deny`: what then.
+const FALLBACK: &str = "PERMISSION_FALLBACK";
 /// In the order curl looks for them.
 const PROXY: [&str; 2] = ["https_proxy", "HTTPS_PROXY"];
 const NO_PROXY: [&str; 2] = ["no_proxy", "NO_PROXY"];
@@ -19,6 +24,8 @@ const NO_PROXY: [&str; 2] = ["no_proxy", "NO_PROXY"];
 #[derive(Clone, Default)]
 pub struct Environment {
     allowed_hosts: Option<String>,
+    hold_minutes: Option<String>,
+    fallback: Option<String>,
     /// The name of the variable and its value, which can hold a password.
     proxy: Option<(&'static str, Zeroizing<String>)>,
     no_proxy: Option<(&'static str, String)>,
@@ -43,6 +50,8 @@ impl Environment {
         };
         Self {
             allowed_hosts: text(ALLOWED_HOSTS),
+            hold_minutes: text(HOLD_MINUTES).filter(|value| !value.is_empty()),
+            fallback: text(FALLBACK).filter(|value| !value.is_empty()),
             proxy: first(PROXY).map(|(name, value)| (name, Zeroizing::new(value))),
             no_proxy: first(NO_PROXY),
         }
@@ -69,6 +78,7 @@ impl Environment {
                 };
             }
         }
+        self.complete_hold(settings)?;
         let upstream = &mut settings.upstream;
         if let Some((name, url)) = &self.proxy
             && upstream.proxy.origin == Origin::Default
@@ -92,6 +102,31 @@ impl Environment {
             upstream.no_proxy = Setting {
                 value: value.collect(),
                 origin: Origin::Environment(name),
+            };
+        }
+        Ok(())
+    }
+}
+
+impl Environment {
+    fn complete_hold(&self, settings: &mut Settings) -> Result<(), SettingsError> {
+        let fail = |variable| move |why| SettingsError::Environment { variable, why };
+        if let Some(minutes) = &self.hold_minutes
+            && settings.permission_hold.origin == Origin::Default
+        {
+            let minutes: Option<u32> = minutes.trim().parse().ok().filter(|minutes| *minutes > 0);
+            let read = minutes.ok_or_else(|| "it is not a number from 1 on".to_owned());
+            settings.permission_hold = Setting {
+                value: read.map_err(fail(HOLD_MINUTES))?,
+                origin: Origin::Environment(HOLD_MINUTES),
+            };
+        }
+        if let Some(word) = &self.fallback
+            && settings.permission_fallback.origin == Origin::Default
+        {
+            settings.permission_fallback = Setting {
+                value: Fallback::parse(word.trim()).map_err(fail(FALLBACK))?,
+                origin: Origin::Environment(FALLBACK),
             };
         }
         Ok(())
@@ -154,5 +189,26 @@ mod tests {
         assert_eq!(none.upstream.proxy.value, None);
         let bad = with("", &[("https_proxy", "https://me:s3cret@x")]).unwrap_err();
         assert!(!bad.to_string().contains("s3cret"), "{bad}");
+    }
+
+    #[test]
+    fn the_file_says_more_about_the_hold_time_than_variables() {
+        let variables = &[(HOLD_MINUTES, "5"), (FALLBACK, "deny")];
+        let of_env = with("", variables).unwrap();
+        assert_eq!(of_env.permission_hold.value, 5);
+        assert_eq!(of_env.permission_fallback.value, Fallback::Deny);
+        let file = "[decisions]\npermission_hold = 7\npermission_fallback = \"hold\"";
+        let of_file = with(file, variables).unwrap();
+        assert_eq!(of_file.permission_hold.value, 7);
+        assert_eq!(of_file.permission_fallback.value, Fallback::Hold);
+        let none = with("", &[]).unwrap();
+        assert_eq!(none.permission_hold.value, 120);
+        for bad in [
+            &[(HOLD_MINUTES, "0")],
+            &[(HOLD_MINUTES, "x")],
+            &[(FALLBACK, "allow")],
+        ] {
+            assert!(with("", bad).is_err(), "{bad:?}");
+        }
     }
 }

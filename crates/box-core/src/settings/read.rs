@@ -2,9 +2,11 @@
 //! differ.
 
 use super::{Origin, SealChoice, Setting, Settings, SettingsError, upstream};
+use crate::decisions::Fallback;
 use crate::suggest::nearest;
 use box_api::control::{NetPreset, Profile};
 use box_api::egress::HostPattern;
+use box_api::restore_point::TurnUndo;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
@@ -40,6 +42,10 @@ const KEYS: &[(&str, Put)] = &[
     ("net.allow", |s, v, from| s.net.put_allow(v, from)),
     ("net.deny", |s, v, from| s.net.put_deny(v, from)),
     ("net.sets", |s, v, from| s.net.put_sets(v, from)),
+    ("page.listen", |s, v, from| s.page.put_listen(v, from)),
+    ("page.hosts", |s, v, from| s.page.put_hosts(v, from)),
+    ("page.proxies", |s, v, from| s.page.put_proxies(v, from)),
+    ("page.metrics", |s, v, from| s.page.put_metrics(v, from)),
     ("limits.cpus", |s, v, from| {
         put(&mut s.limits.cpu_milli, cpus(v)?, from)
     }),
@@ -64,6 +70,10 @@ const KEYS: &[(&str, Put)] = &[
     ("snapshot.bootstrapped", |s, v, from| {
         put(&mut s.bootstrapped, truth(v)?, from)
     }),
+    ("snapshot.undo", |s, v, from| {
+        let undo = TurnUndo::parse(text(v)?).map_err(|should| format!("it is not {should}"))?;
+        put(&mut s.undo, undo, from)
+    }),
     ("store.size", |s, v, from| {
         put(&mut s.store_size_bytes, Some(bytes(v, 1 << 30)?), from)
     }),
@@ -72,6 +82,12 @@ const KEYS: &[(&str, Put)] = &[
     }),
     ("credentials.seal", |s, v, from| {
         put(&mut s.seal, seal(v)?, from)
+    }),
+    ("decisions.permission_hold", |s, v, from| {
+        put(&mut s.permission_hold, count(v, 1)?, from)
+    }),
+    ("decisions.permission_fallback", |s, v, from| {
+        put(&mut s.permission_fallback, Fallback::parse(text(v)?)?, from)
     }),
     ("trash.days", |s, v, from| {
         put(&mut s.trash_days, count(v, 0)?, from)

@@ -26,13 +26,9 @@ impl Settings {
             preset,
             net,
             upstream,
+            page,
             limits,
-            pristine,
-            bootstrapped,
-            store_size_bytes,
-            store_reserve_bytes,
-            seal,
-            trash_days,
+            ..
         } = self;
         let mut all = vec![
             row("egress.resolvers", resolvers, |all| {
@@ -73,10 +69,37 @@ impl Settings {
             row("net.deny", &net.deny, |all| list(all)),
             row("net.sets", &net.sets, shown_sets),
         ];
-        all.extend(limits.shown());
         all.extend([
+            row("page.listen", &page.listen, |listen| {
+                quoted(&listen.shown())
+            }),
+            row("page.hosts", &page.hosts, |all| list(all)),
+            row("page.proxies", &page.proxies, |all| list(all)),
+            row("page.metrics", &page.metrics, ToString::to_string),
+        ]);
+        all.extend(limits.shown());
+        all.extend(self.shown_kept());
+        all
+    }
+
+    /// What is kept and for how long, and what waits.
+    fn shown_kept(&self) -> Vec<Shown> {
+        let Self {
+            pristine,
+            bootstrapped,
+            undo,
+            store_size_bytes,
+            store_reserve_bytes,
+            seal,
+            permission_hold,
+            permission_fallback,
+            trash_days,
+            ..
+        } = self;
+        vec![
             row("snapshot.pristine", pristine, ToString::to_string),
             row("snapshot.bootstrapped", bootstrapped, ToString::to_string),
+            row("snapshot.undo", undo, |undo| quoted(&undo.word())),
             row("store.size", store_size_bytes, |bytes| {
                 bytes.map(size).unwrap_or_default()
             }),
@@ -84,9 +107,18 @@ impl Settings {
                 bytes.map(size).unwrap_or_default()
             }),
             row("credentials.seal", seal, |seal| quoted(&seal.word())),
+            row(
+                "decisions.permission_hold",
+                permission_hold,
+                ToString::to_string,
+            ),
+            row(
+                "decisions.permission_fallback",
+                permission_fallback,
+                |fallback| quoted(&fallback.word()),
+            ),
             row("trash.days", trash_days, ToString::to_string),
-        ]);
-        all
+        ]
     }
 }
 

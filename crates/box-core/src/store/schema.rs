@@ -13,6 +13,7 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0002-threads.sql"),
     include_str!("schema/0003-undo.sql"),
     include_str!("schema/0004-way-out.sql"),
+    include_str!("schema/0005-threads.sql"),
 ];
 
 /// Takes the steps the database has not taken yet, each in a transaction of its own.

@@ -1,5 +1,6 @@
 //! What a thread has decided and not committed yet.
 
+use super::parked::Parked;
 use super::saved::Process;
 use super::state::Closed;
 use crate::journal::{Place, growing_text};
@@ -25,6 +26,10 @@ pub(super) struct Commit {
     pub(super) shown: Shown,
     /// JSON of the state after all of this.
     pub(super) saved: String,
+    /// JSON of what lists show of it.
+    pub(super) summary: String,
+    /// Whether the thread waits for a time after all of this.
+    pub(super) parked: Option<Parked>,
     pub(super) rows: Vec<RowChange>,
     /// The agent's lines, each with the row it led to.
     pub(super) lines: Vec<(u64, String)>,
@@ -64,6 +69,7 @@ impl RowChange {
             state,
             by,
             note,
+            ..
         } = closed.clone();
         JournalRow {
             seq,
@@ -269,7 +275,8 @@ fn durability_of(change: &RowChange) -> Durability {
         RowChange::Open { .. }
         | RowChange::Close(_)
         | RowChange::Append(JournalRow {
-            item: Item::Prompt { .. } | Item::TurnEnded { .. },
+            item:
+                Item::Prompt { .. } | Item::Steered { .. } | Item::Queue { .. } | Item::TurnEnded { .. },
             ..
         }) => Durability::Full,
         RowChange::Append(_) | RowChange::Grow { .. } => Durability::Grouped,

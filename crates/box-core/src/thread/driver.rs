@@ -7,20 +7,25 @@
 
 mod agent;
 mod commit;
+mod keep;
 mod streams;
 
 use self::agent::{JobDone, Wish};
 use self::commit::Flying;
+use self::keep::Keep;
+use super::acts::{Act, ActFailure};
 use super::batch::{Batch, RowChange};
 use super::link::Link;
 use super::machine::Machine;
 use super::mail::{AnswerFailure, Mail, PromptFailure};
+use super::registry::Changes;
 use super::saved::{self, Committed, Loaded, Process, ProcessState};
 use super::state::{Action, ThreadInput, ThreadState};
 use super::step::Moment;
 use crate::acp::LineReader;
 use crate::boxes::reason;
 use crate::clock::Clock;
+use crate::decisions::Hold;
 use crate::journal::{Feed, Place};
 use crate::store::{Durability, Store, StoreError};
 use box_api::guest::ProcessName;
@@ -36,14 +41,21 @@ use tokio::time::Instant;
 /// Wait before a thread whose commit failed is taken up again.
 const RETRY_WAIT: Duration = Duration::from_secs(2);
 
+/// Longest sleep towards a time of the clock.
+const CLOCK_LOOK: Duration = Duration::from_mins(1);
+
 /// What every driver shares.
 #[derive(Debug, Clone)]
 pub(super) struct World {
     pub(super) store: Store,
     pub(super) clock: Arc<dyn Clock>,
+    /// Whose line in a list is another one.
+    pub(super) changes: Changes,
     /// The number of the newest decision.
     pub(super) decisions: Arc<AtomicI64>,
     pub(super) machine: Arc<dyn Machine>,
+    /// What becomes of a permission that nobody answers.
+    pub(super) hold: Hold,
 }
 
 /// Drives a thread until nobody can reach it any more, or it is gone, or another host has it.
@@ -120,6 +132,10 @@ struct Driver<'a> {
     /// When the batch is committed at the latest.
     due: Option<Instant>,
     flying: Option<Flying>,
+    /// What lists were told last.
+    told: String,
+    /// Holds a prompt back while the box is kept as it is.
+    keep: Keep,
     /// Input the guest has taken.
     taken: Option<(u32, u64)>,
 }
@@ -190,11 +206,14 @@ impl<'a> Driver<'a> {
             batch: Batch::default(),
             due: None,
             flying: None,
+            told: String::new(),
+            keep: Keep::default(),
             taken: None,
         }
     }
 
     async fn run(mut self) -> Ended {
+        self.state.hold(self.world.hold);
         if self.process.is_some() {
             self.input(ThreadInput::Reattached);
         }
@@ -221,7 +240,8 @@ impl<'a> Driver<'a> {
         let due = self.due.filter(|_| self.flying.is_none());
         let deadline = self.state.deadline_ms().map(|at| {
             let left = at.saturating_sub(self.world.clock.now_ms());
-            Duration::from_millis(u64::try_from(left).unwrap_or_default())
+            // Looked at again before that: clocks are put forward.
+            Duration::from_millis(u64::try_from(left).unwrap_or_default()).min(CLOCK_LOOK)
         });
         let Self {
             flying,
@@ -244,17 +264,51 @@ impl<'a> Driver<'a> {
     fn mail(&mut self, mail: Mail) {
         match mail {
             Mail::Prompt { text, reply } => {
-                if self.state.has_room() {
-                    // It may only wait, which is no row that asks for it.
-                    self.batch.needs(Durability::Full);
-                    self.input(ThreadInput::Prompt { text });
-                    self.reply(reply, Ok(()));
-                } else {
-                    self.reply(reply, Err(PromptFailure::QueueFull));
-                }
+                let taken = self.prompt(text);
+                self.reply(reply, taken);
+            }
+            Mail::Write { items, reply } => {
+                self.input(ThreadInput::Write { items });
+                self.reply(reply, ());
+            }
+            Mail::GoBack { gone, reply } => {
+                self.input(ThreadInput::WentBack(gone));
+                self.reply(reply, ());
+            }
+            Mail::Act { act, reply } => {
+                let admitted = self.act(act);
+                self.reply(reply, admitted);
             }
             Mail::Cancel { by, reply } => {
                 self.input(ThreadInput::Cancel { by });
+                self.reply(reply, ());
+            }
+            Mail::AnswerForm {
+                decision,
+                answer,
+                by,
+                reply,
+            } => {
+                let takes = self.state.takes(decision, &answer);
+                if takes == Ok(()) {
+                    self.input(ThreadInput::AnswerForm {
+                        decision,
+                        answer,
+                        by,
+                    });
+                }
+                self.reply(reply, takes);
+            }
+            Mail::Park {
+                until_ms,
+                by,
+                reply,
+            } => {
+                self.input(ThreadInput::Park { until_ms, by });
+                self.reply(reply, ());
+            }
+            Mail::Resume { by, reply } => {
+                self.input(ThreadInput::Resume { by });
                 self.reply(reply, ());
             }
             Mail::Answer {
@@ -263,19 +317,47 @@ impl<'a> Driver<'a> {
                 by,
                 reply,
             } => {
-                let offered = self.state.options_of(decision);
-                if offered.is_some_and(|offered| offered.iter().any(|one| one.id == option)) {
-                    self.input(ThreadInput::Answer {
-                        decision,
-                        option,
-                        by,
-                    });
-                    self.reply(reply, Ok(()));
-                } else {
-                    self.reply(reply, Err(AnswerFailure::Over));
-                }
+                let answered = self.answer(decision, option, by);
+                self.reply(reply, answered);
             }
         }
+    }
+
+    fn prompt(&mut self, text: String) -> Result<(), PromptFailure> {
+        if !self.state.has_room() {
+            return Err(PromptFailure::QueueFull);
+        }
+        // It may only wait, which is no row that asks for it.
+        self.batch.needs(Durability::Full);
+        self.input(ThreadInput::Prompt { text });
+        Ok(())
+    }
+
+    /// Takes one of the options the agent gave.
+    fn answer(
+        &mut self,
+        decision: DecisionId,
+        option: String,
+        by: String,
+    ) -> Result<(), AnswerFailure> {
+        let offered = self.state.options_of(decision);
+        if !offered.is_some_and(|offered| offered.iter().any(|one| one.id == option)) {
+            return Err(AnswerFailure::Over);
+        }
+        self.input(ThreadInput::Answer {
+            decision,
+            option,
+            by,
+        });
+        Ok(())
+    }
+
+    fn act(&mut self, act: Act) -> Result<(), ActFailure> {
+        let input = self.state.admit(act)?;
+        // It may change what waits, which is no row that asks for it.
+        self.batch.needs(Durability::Full);
+        self.input(input);
+        Ok(())
     }
 
     /// Answers once everything decided so far is committed.

@@ -6,6 +6,7 @@ use crate::credentials;
 use crate::host::Host;
 use crate::lifecycle::{self, StartError};
 use crate::logs;
+use crate::restore_points::{self, TurnBegun};
 use crate::store::StoreError;
 use crate::watch;
 use async_trait::async_trait;
@@ -42,6 +43,8 @@ pub(super) trait Machine: Debug + Send + Sync {
     async fn connect(&self) -> Result<OwnedFd, MachineError>;
     /// The agent's command, with the placeholders of the box. A box that is stopped is started.
     async fn command(&self) -> Result<Command, MachineError>;
+    /// Keeps the box as it is before a turn, where that costs next to nothing.
+    async fn before_turn(&self, _begun: TurnBegun) {}
     /// Keeps what the agent wrote to its standard error.
     async fn log(&self, process: &ProcessName, text: Vec<u8>);
 }
@@ -102,6 +105,12 @@ impl Machine for BoxMachine {
             folder,
             variables,
         })
+    }
+
+    async fn before_turn(&self, begun: TurnBegun) {
+        if let Ok(host) = self.host() {
+            restore_points::before_turn(&host, self.box_id, begun).await;
+        }
     }
 
     async fn log(&self, process: &ProcessName, text: Vec<u8>) {

@@ -1,10 +1,13 @@
 //! How the rest of the host speaks with a thread's driver.
 
+use super::acts::{Act, ActFailure};
+use super::back::GoneBack;
 use super::saved::ThreadRecord;
 use crate::acp::send::prompt_fits;
 use crate::journal::{Feed, Place, Subscription};
 use crate::store::{Store, StoreError};
-use box_api::thread::Cursor;
+use box_api::decision::{FillError, FormAnswer};
+use box_api::thread::{Cursor, Item};
 use box_api::{BoxId, DecisionId, ThreadId};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -22,6 +25,19 @@ pub(super) enum Mail {
         text: String,
         reply: oneshot::Sender<Result<Result<(), PromptFailure>, StoreError>>,
     },
+    /// Rows that are no news of the agent's.
+    Write {
+        items: Vec<Item>,
+        reply: oneshot::Sender<Result<(), StoreError>>,
+    },
+    GoBack {
+        gone: GoneBack,
+        reply: oneshot::Sender<Result<(), StoreError>>,
+    },
+    Act {
+        act: Act,
+        reply: oneshot::Sender<Result<Result<(), ActFailure>, StoreError>>,
+    },
     Cancel {
         by: String,
         reply: oneshot::Sender<Result<(), StoreError>>,
@@ -31,6 +47,22 @@ pub(super) enum Mail {
         option: String,
         by: String,
         reply: oneshot::Sender<Result<Result<(), AnswerFailure>, StoreError>>,
+    },
+    AnswerForm {
+        decision: DecisionId,
+        answer: FormAnswer,
+        by: String,
+        reply: oneshot::Sender<Result<Result<(), AnswerFailure>, StoreError>>,
+    },
+    Park {
+        until_ms: Option<i64>,
+        by: String,
+        reply: oneshot::Sender<Result<(), StoreError>>,
+    },
+    /// `by` is absent when its time has come.
+    Resume {
+        by: Option<String>,
+        reply: oneshot::Sender<Result<(), StoreError>>,
     },
 }
 
@@ -42,10 +74,12 @@ pub enum PromptFailure {
 }
 
 /// Why an answer was not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerFailure {
     /// The decision is not open any more.
     Over,
+    /// It is open and is not answered like this.
+    Form(FillError),
 }
 
 /// Why a thread could not be reached.
@@ -125,27 +159,42 @@ impl ThreadHandle {
     /// # Errors
     /// [`PromptError`]
     pub async fn prompt(&self, text: String) -> Result<(), PromptError> {
-        if text.trim().is_empty() {
-            return Err(PromptError::Empty);
-        }
-        if !prompt_fits(&text, self.line_bytes_max) {
-            return Err(PromptError::TooLong {
-                bytes: text.len(),
-                agent: self.record.agent.clone(),
-            });
-        }
+        self.check_prompt(&text)?;
         match self.ask(|reply| Mail::Prompt { text, reply }).await? {
             Ok(()) => Ok(()),
             Err(PromptFailure::QueueFull) => Err(PromptError::QueueFull(self.record.thread)),
         }
     }
 
-    /// Cancels the running turn and the prompts that wait. `by` is told in the journal.
+    /// Whether a prompt says something and fits into a line.
+    pub(super) fn check_prompt(&self, text: &str) -> Result<(), PromptError> {
+        if text.trim().is_empty() {
+            return Err(PromptError::Empty);
+        }
+        if !prompt_fits(text, self.line_bytes_max) {
+            return Err(PromptError::TooLong {
+                bytes: text.len(),
+                agent: self.record.agent.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Cancels the running turn; prompts that wait are a person's to send then. `by` is told in the journal.
     ///
     /// # Errors
     /// [`ThreadError`]
     pub async fn cancel(&self, by: String) -> Result<(), ThreadError> {
         self.ask(|reply| Mail::Cancel { by, reply }).await
+    }
+
+    /// Writes rows the agent has nothing to do with, such as a `!` line. When this answers, they are
+    /// in the journal.
+    ///
+    /// # Errors
+    /// [`ThreadError`]
+    pub(crate) async fn write(&self, items: Vec<Item>) -> Result<(), ThreadError> {
+        self.ask(|reply| Mail::Write { items, reply }).await
     }
 
     /// Answers an open decision with one of its options' ids; callers go through
@@ -165,12 +214,59 @@ impl ThreadHandle {
         .await
     }
 
+    /// Fills in an open form, declines it, or takes a request away; callers go through
+    /// [`crate::decisions::answer_form`].
+    pub(crate) async fn answer_form(
+        &self,
+        decision: DecisionId,
+        answer: FormAnswer,
+        by: String,
+    ) -> Result<Result<(), AnswerFailure>, ThreadError> {
+        self.ask(|reply| Mail::AnswerForm {
+            decision,
+            answer,
+            by,
+            reply,
+        })
+        .await
+    }
+
+    /// Nothing begins before `until_ms`; absent: before somebody resumes it.
+    ///
+    /// # Errors
+    /// [`ThreadError`]
+    pub(crate) async fn park(&self, until_ms: Option<i64>, by: String) -> Result<(), ThreadError> {
+        self.ask(|reply| Mail::Park {
+            until_ms,
+            by,
+            reply,
+        })
+        .await
+    }
+
+    /// Goes on where it was parked, if it was. `by` is absent when its time has come.
+    ///
+    /// # Errors
+    /// [`ThreadError`]
+    pub(crate) async fn resume(&self, by: Option<String>) -> Result<(), ThreadError> {
+        self.ask(|reply| Mail::Resume { by, reply }).await
+    }
+
+    /// The files of the box are as they were, and so is the conversation: its agent ends, and the
+    /// next prompt goes on from there.
+    ///
+    /// # Errors
+    /// [`ThreadError`]
+    pub(crate) async fn go_back(&self, gone: GoneBack) -> Result<(), ThreadError> {
+        self.ask(|reply| Mail::GoBack { gone, reply }).await
+    }
+
     /// Whether the driver has ended.
     pub(super) fn is_closed(&self) -> bool {
         self.mail.is_closed()
     }
 
-    async fn ask<T>(
+    pub(super) async fn ask<T>(
         &self,
         letter: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Mail,
     ) -> Result<T, ThreadError> {

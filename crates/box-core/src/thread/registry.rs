@@ -14,7 +14,10 @@ use box_api::{DecisionId, ThreadId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tokio::sync::{Mutex, OnceCell, mpsc};
+use tokio::sync::{Mutex, OnceCell, broadcast, mpsc};
+
+/// Changes a listener may be behind before it is told that it missed some.
+const CHANGES_HELD_MAX: usize = 256;
 
 /// The running threads. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +28,24 @@ struct Inner {
     running: Mutex<HashMap<ThreadId, ThreadHandle>>,
     /// The number of the newest decision.
     decisions: OnceCell<Arc<AtomicI64>>,
+    changes: Changes,
+}
+
+/// Threads whose line in a list may be another one now. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Changes(broadcast::Sender<ThreadId>);
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self(broadcast::channel(CHANGES_HELD_MAX).0)
+    }
+}
+
+impl Changes {
+    pub(super) fn tell(&self, thread: ThreadId) {
+        // Nobody may be listening, and that is fine.
+        drop(self.0.send(thread));
+    }
 }
 
 impl Threads {
@@ -50,8 +71,10 @@ impl Threads {
         let world = World {
             store: host.store.clone(),
             clock: Arc::clone(&host.clock),
+            changes: self.0.changes.clone(),
             decisions: self.decisions(&host.store).await?,
             machine: Arc::new(BoxMachine::new(host, record.box_id, &record.agent)),
+            hold: decisions::Hold::of(&host.settings),
         };
         let line_bytes_max = agents::find(&record.agent).map_or(LINE_OUT_BYTES_MAX, |profile| {
             profile.quirks.input_line_bytes_max
@@ -67,6 +90,16 @@ impl Threads {
         tokio::spawn(driver::run(world, thread, feed, letters));
         running.insert(thread, handle.clone());
         Ok(handle)
+    }
+
+    /// Hears which threads' state, title, queue or tasks changed, after it is committed; rows of
+    /// journals come by subscription. One that is behind reads the list again.
+    pub fn listen(&self) -> broadcast::Receiver<ThreadId> {
+        self.0.changes.0.subscribe()
+    }
+
+    pub(super) fn changed(&self, thread: ThreadId) {
+        self.0.changes.tell(thread);
     }
 
     /// Takes up every thread an earlier host left with a process or an open turn. Called once,

@@ -1,14 +1,18 @@
 //! `run`: agent → account → pack → box → repository → home → thread → prompt.
 
 mod home;
+mod open;
 mod repo;
 
+pub use open::open;
 pub use repo::RepoError;
 
+use super::acts::ActError;
 use super::mail::{PromptError, ThreadError, ThreadHandle};
 use super::saved::{self, NewThread};
 use super::state::{Asks, Settings, ThreadState};
 use crate::agents::{self, AgentProfile, UnknownAgent};
+use crate::attachments::{self, AttachmentError};
 use crate::boxes::{self, BoxRecord, FindError};
 use crate::caller::Caller;
 use crate::credentials::{self, CredentialError, Presence};
@@ -70,6 +74,10 @@ pub enum RunError {
         source: InsideError,
     },
     #[error(transparent)]
+    Attachment(#[from] AttachmentError),
+    #[error(transparent)]
+    Choose(#[from] ActError),
+    #[error(transparent)]
     Prompt(#[from] PromptError),
     #[error(transparent)]
     Thread(#[from] ThreadError),
@@ -99,6 +107,8 @@ impl RunError {
             | Self::Start(_)
             | Self::Setup(_)
             | Self::Home { .. }
+            | Self::Attachment(_)
+            | Self::Choose(_)
             | Self::Prompt(_)
             | Self::Thread(_)
             | Self::Store(_) => None,
@@ -117,6 +127,22 @@ pub async fn run(
     asked: Run,
     progress: Arc<dyn Progress>,
 ) -> Result<Running, RunError> {
+    run_with(host, caller, (asked, Vec::new()), progress).await
+}
+
+/// As [`run`], with the content of `asked.attachments`, in their order.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_with(
+    host: &Arc<Host>,
+    caller: &Caller,
+    (asked, files): (Run, Vec<Vec<u8>>),
+    progress: Arc<dyn Progress>,
+) -> Result<Running, RunError> {
+    for file in &asked.attachments {
+        attachments::check(&file.file, file.bytes)?;
+    }
     let profile = agents::find(&asked.agent)?;
     let repo = asked.repo.as_deref().map(parse_repo).transpose()?;
     check_prompt(profile, &asked.prompt)?;
@@ -125,7 +151,7 @@ pub async fn run(
     agents::ensure(profile, &host.paths.data, &*progress).await?;
 
     let (record, made) = open_box(host, caller, &asked, &progress).await?;
-    match begin(host, &record, profile, (&asked, repo), &*progress).await {
+    match begin(host, &record, profile, (&asked, repo, files), &*progress).await {
         Ok(handle) => Ok(Running { record, handle }),
         Err(error) => {
             if made == Made::Now {
@@ -199,12 +225,12 @@ async fn check_credential(
 }
 
 /// A box that may use no credential is told so before it is started for nothing.
-fn check_accounts(record: &BoxRecord, asked: &Run) -> Result<(), RunError> {
-    let needs = agents::find(&asked.agent)?.credential.is_some();
+fn check_own_accounts(record: &BoxRecord, agent: &str) -> Result<(), RunError> {
+    let needs = agents::find(agent)?.credential.is_some();
     if needs && record.settings.accounts == Accounts::None {
         return Err(RunError::NoneForBox {
             name: record.name.clone(),
-            agent: asked.agent.clone(),
+            agent: agent.to_owned(),
         });
     }
     Ok(())
@@ -219,7 +245,7 @@ async fn open_box(
     if let Some(name) = &asked.name {
         match boxes::find(host, caller, name).await {
             Ok(record) => {
-                check_accounts(&record, asked)?;
+                check_own_accounts(&record, &asked.agent)?;
                 return Ok((lifecycle::start(host, record.id).await?, Made::Before));
             }
             Err(FindError::Unknown { .. }) => {}
@@ -268,7 +294,7 @@ async fn begin(
     host: &Arc<Host>,
     record: &BoxRecord,
     profile: &AgentProfile,
-    (asked, repo): (&Run, Option<RepoUrl>),
+    (asked, repo, files): (&Run, Option<RepoUrl>, Vec<Vec<u8>>),
     progress: &dyn Progress,
 ) -> Result<ThreadHandle, RunError> {
     if let Some(repo) = repo {
@@ -287,7 +313,15 @@ async fn begin(
         Asks::Person
     };
     let handle = open_thread(host, record, profile, asks).await?;
-    handle.prompt(asked.prompt.clone()).await?;
+    if !asked.chosen.is_empty() {
+        handle.set_options(asked.chosen.clone()).await?;
+    }
+    let mut attached = Vec::new();
+    for (file, content) in asked.attachments.iter().zip(files) {
+        attached.push(attachments::place(host, record, (&file.file, content)).await?);
+    }
+    let prompt = attachments::envelope(&attached, &asked.prompt);
+    handle.prompt(prompt).await?;
     Ok(handle)
 }
 

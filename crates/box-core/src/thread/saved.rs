@@ -4,15 +4,14 @@ use super::batch::{Commit, RowChange};
 use super::state::ThreadState;
 use crate::decisions::{self, Asker};
 use crate::journal::{self, Place};
+use crate::parking;
 use box_api::guest::ProcessName;
-use box_api::thread::{Item, JournalRow, ThreadInfo, ThreadState as Shown};
+use box_api::thread::{Item, JournalRow};
 use box_api::{BoxId, Owner, ThreadId};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, types::Type};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Most threads of a box that are listed, newest first.
-const THREADS_LISTED_MAX: u32 = 200;
 /// Lines for the agent read at once.
 const OUTBOX_LINES_MAX: u32 = 32;
 
@@ -218,12 +217,13 @@ pub(super) fn commit(tables: &Transaction<'_>, commit: &Commit) -> rusqlite::Res
     let changed = tables
         .prepare_cached(
             "UPDATE threads SET commits = commits + 1, title = ?, state = ?, saved = ?, \
-             changed_at_ms = ? WHERE id = ? AND commits = ?",
+             summary = ?, changed_at_ms = ? WHERE id = ? AND commits = ?",
         )?
         .execute((
             &commit.title,
             word(&commit.shown)?,
             &commit.saved,
+            &commit.summary,
             commit.at_ms,
             thread.as_str(),
             commit.commits,
@@ -231,6 +231,7 @@ pub(super) fn commit(tables: &Transaction<'_>, commit: &Commit) -> rusqlite::Res
     if changed != 1 {
         return Ok(Committed::NotOurs);
     }
+    parking::keep(tables, thread, commit.parked.as_ref())?;
     for row in &commit.rows {
         write_row(tables, commit, row)?;
     }
@@ -363,7 +364,37 @@ pub(super) fn get(tables: &Connection, thread: ThreadId) -> rusqlite::Result<Opt
         .optional()
 }
 
-/// The thread of a box that was begun last.
+/// A thread's epoch and its state after the last commit.
+///
+/// # Errors
+/// As [`get`].
+pub(super) fn state(
+    tables: &Connection,
+    thread: ThreadId,
+) -> rusqlite::Result<Option<(u32, ThreadState)>> {
+    tables
+        .prepare_cached("SELECT epoch, saved FROM threads WHERE id = ?")?
+        .query_row([thread.as_str()], |row| {
+            let saved: String = row.get(1)?;
+            let state = serde_json::from_str(&saved).map_err(|error| unreadable(1, error))?;
+            Ok((row.get(0)?, state))
+        })
+        .optional()
+}
+
+/// Notes which thread this one began as a copy of.
+pub(super) fn forked_from(
+    tables: &Transaction<'_>,
+    thread: ThreadId,
+    from: ThreadId,
+) -> rusqlite::Result<()> {
+    tables
+        .prepare_cached("UPDATE threads SET forked_from = ? WHERE id = ?")?
+        .execute((from.as_str(), thread.as_str()))?;
+    Ok(())
+}
+
+/// The thread of a box that was begun last and not put away.
 ///
 /// # Errors
 /// As [`get`].
@@ -374,31 +405,10 @@ pub(super) fn newest(
     tables
         .prepare_cached(
             "SELECT id, box_id, owner, agent, epoch FROM threads WHERE box_id = ? \
-             ORDER BY created_at_ms DESC, rowid DESC LIMIT 1",
+             AND archived_at_ms IS NULL ORDER BY created_at_ms DESC, rowid DESC LIMIT 1",
         )?
         .query_row([box_id.as_str()], record)
         .optional()
-}
-
-/// The threads of a box, newest first.
-///
-/// # Errors
-/// As [`get`].
-pub(super) fn list(tables: &Connection, box_id: &BoxId) -> rusqlite::Result<Vec<ThreadInfo>> {
-    let mut statement = tables.prepare_cached(
-        "SELECT id, agent, title, state, created_at_ms FROM threads WHERE box_id = ? \
-         ORDER BY created_at_ms DESC, rowid DESC LIMIT ?",
-    )?;
-    let rows = statement.query_map((box_id.as_str(), THREADS_LISTED_MAX), |row| {
-        Ok(ThreadInfo {
-            thread: id(row, 0)?,
-            agent: row.get(1)?,
-            title: row.get(2)?,
-            state: unword::<Shown>(row, 3)?,
-            created_at_ms: row.get(4)?,
-        })
-    })?;
-    rows.collect()
 }
 
 /// Threads somebody must look after: those with a process, or with a turn that has not ended.
@@ -407,7 +417,7 @@ pub(super) fn list(tables: &Connection, box_id: &BoxId) -> rusqlite::Result<Vec<
 /// As [`get`].
 pub(super) fn unfinished(tables: &Connection) -> rusqlite::Result<Vec<ThreadId>> {
     let mut statement = tables.prepare_cached(
-        "SELECT id FROM threads WHERE state IN ('starting', 'running', 'needs_you') \
+        "SELECT id FROM threads WHERE state IN ('starting', 'running', 'needs_you', 'asks') \
          OR EXISTS (SELECT 1 FROM processes WHERE thread = threads.id) ORDER BY created_at_ms",
     )?;
     let rows = statement.query_map([], |row| id(row, 0))?;
@@ -426,7 +436,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<ThreadRecord> {
     })
 }
 
-fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<ThreadId> {
+pub(super) fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<ThreadId> {
     ThreadId::try_from(row.get::<_, String>(column)?).map_err(|error| unreadable(column, error))
 }
 
@@ -435,7 +445,7 @@ fn word<T: Serialize>(value: &T) -> rusqlite::Result<String> {
     Ok(json(value)?.trim_matches('"').to_owned())
 }
 
-fn unword<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+pub(super) fn unword<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
     serde_json::from_value(text.into()).map_err(|error| unreadable(column, error))
 }
@@ -445,7 +455,7 @@ fn json<T: Serialize>(value: &T) -> rusqlite::Result<String> {
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
-fn unreadable(
+pub(super) fn unreadable(
     column: usize,
     error: impl std::error::Error + Send + Sync + 'static,
 ) -> rusqlite::Error {

@@ -3,19 +3,32 @@
 //! It is saved whole with every commit of the journal, so whoever takes the thread up after the
 //! host died stands exactly where the last committed byte of the agent left it.
 
+use super::back::GoneBack;
+use super::parked::Parked;
+mod background;
+mod offer;
+mod queue;
+
+pub(super) use background::{Background, Changed, Stop};
+pub use offer::ChooseError;
+pub(super) use offer::Offer;
+#[cfg(test)]
+pub(super) use queue::QUEUE_PROMPTS_MAX;
+pub(super) use queue::{Queue, Steering, Urgency};
+
 use crate::acp::setup::ModeSetter;
 use crate::acp::update::Voice;
 use crate::acp::{Ask, RpcId};
 use crate::agents::AgentProfile;
-use box_api::thread::{Decision, DecisionState, JournalRow, ThreadState as Shown, ToolStatus};
-use box_api::thread::{DecisionOption, TurnOutcome};
+use box_api::decision::FormAnswer;
+use box_api::thread::{ChosenOption, DecisionOption, Item, ThreadAbilities, TurnOutcome};
+use box_api::thread::{
+    Decision, DecisionKind, DecisionState, JournalRow, ThreadState as Shown, ToolStatus,
+};
 use box_api::{BoxId, DecisionId, ThreadId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, VecDeque};
-
-/// Prompts that wait while a turn runs.
-pub const QUEUE_PROMPTS_MAX: usize = 16;
+use std::collections::BTreeMap;
 
 /// What does not change while a thread lives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +48,9 @@ pub struct Settings {
     pub login: Option<String>,
     /// The `_meta` of opening a conversation.
     pub meta: Map<String, Value>,
+    /// The ACP method that takes the box's account, for an agent that wants to be told.
+    #[serde(default)]
+    pub authenticate: Option<String>,
 }
 
 /// Whether a thread's agent is to ask before it acts.
@@ -61,6 +77,7 @@ impl Settings {
             start_ms_max: i64::try_from(start_ms_max).unwrap_or(i64::MAX),
             login: profile.login.clone(),
             meta: profile.session_meta.clone(),
+            authenticate: profile.authenticate.clone(),
         }
     }
 }
@@ -76,10 +93,12 @@ pub struct ThreadState {
     pub(super) phase: Phase,
     /// What the agent calls the conversation.
     pub(super) known_as: Option<String>,
-    pub(super) can_load: bool,
+    /// The start of the agent in which it was last told to take the box's account.
+    #[serde(default)]
+    pub(super) authenticated_in: Option<u32>,
     pub(super) mode: Option<String>,
     pub(super) turn: Option<Turn>,
-    pub(super) queue: VecDeque<String>,
+    pub(super) queue: Queue,
     pub(super) asks: Vec<OpenAsk>,
     /// Tool calls of the running turn, and older ones that are still open.
     pub(super) calls: BTreeMap<String, ToolStatus>,
@@ -88,10 +107,42 @@ pub struct ThreadState {
     pub(super) next_seq: u64,
     pub(super) next_rpc: i64,
     pub(super) limit_resets_at_ms: Option<i64>,
-    /// Tasks the agent says it runs in the background.
-    pub(super) background: u32,
+    #[serde(default, rename = "tasks")]
+    pub(super) background: Background,
     pub(super) last: Option<TurnOutcome>,
     pub(super) garbage: Garbage,
+    #[serde(default)]
+    pub(super) offer: Offer,
+    /// What the agent told of itself when it was last started.
+    #[serde(default)]
+    pub(super) can: ThreadAbilities,
+    /// The end of what it said last.
+    #[serde(default)]
+    pub(super) said: String,
+    #[serde(default)]
+    pub(super) titled_by: TitledBy,
+    /// The conversation this one is to be a copy of, until it is one.
+    #[serde(default)]
+    pub(super) fork_of: Option<String>,
+    /// No turn begins before this is over.
+    #[serde(default)]
+    pub(super) parked: Option<Parked>,
+    /// Turns in a row that ended at a usage limit.
+    #[serde(default)]
+    pub(super) limit_retries: u32,
+    /// How long a permission waits before it is denied; absent: until somebody answers. The
+    /// host's setting, not the thread's.
+    #[serde(skip)]
+    pub(super) deny_after_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum TitledBy {
+    #[default]
+    Agent,
+    /// The agent's own titles are not wanted any more.
+    Person,
 }
 
 /// How far the agent's process is.
@@ -113,12 +164,23 @@ pub(super) enum Phase {
         by_ms: i64,
         how: Opening,
     },
+    /// The account of the box is being named to it, because it asked for one.
+    Authenticating {
+        rpc: i64,
+        by_ms: i64,
+    },
     /// The mode is being set.
     SettingMode {
         rpc: i64,
         by_ms: i64,
         wanted: String,
         setter: ModeSetter,
+    },
+    /// What a person chose before is being told to it, one thing at a time.
+    Choosing {
+        rpc: i64,
+        by_ms: i64,
+        chosen: ChosenOption,
     },
     Ready,
 }
@@ -129,6 +191,8 @@ pub(super) enum Opening {
     New,
     /// The agent repeats what the journal has already; none of it is written again.
     Load,
+    /// As a copy of another one; the journal has that one's rows.
+    Fork,
 }
 
 /// The prompt that is being worked on.
@@ -168,6 +232,8 @@ pub(super) struct OpenAsk {
     /// The agent's number for it, verbatim.
     pub(super) rpc: RpcId,
     pub(super) ask: Ask,
+    #[serde(default)]
+    pub(super) opened_at_ms: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,6 +259,30 @@ pub enum ThreadInput {
     Prompt {
         text: String,
     },
+    /// A prompt for the running turn.
+    Steer {
+        text: String,
+    },
+    /// Something about a prompt that waits.
+    Queued(QueueChange),
+    /// A person chose; see [`Offer::find`].
+    Choose {
+        chosen: Vec<ChosenOption>,
+    },
+    Rename {
+        title: String,
+    },
+    /// The conversation is to be open, without a prompt.
+    Open,
+    /// One task of the background is to end.
+    StopTask {
+        task: String,
+        by: String,
+    },
+    /// Rows that are no news of the agent's.
+    Write {
+        items: Vec<Item>,
+    },
     /// Whoever cancels is told in the journal.
     Cancel {
         by: String,
@@ -202,6 +292,23 @@ pub enum ThreadInput {
         option: String,
         by: String,
     },
+    /// A form is filled in or declined, or a request is taken away; see [`ThreadState::takes`].
+    AnswerForm {
+        decision: DecisionId,
+        answer: FormAnswer,
+        by: String,
+    },
+    /// Nothing begins before `until_ms`; absent: before somebody resumes it.
+    Park {
+        until_ms: Option<i64>,
+        by: String,
+    },
+    /// Goes on where it was parked; `by` is a person, or absent when its time has come.
+    Resume {
+        by: Option<String>,
+    },
+    /// The files of the box are as they were, and so is the conversation.
+    WentBack(GoneBack),
     /// The agent's process runs.
     Started,
     /// One line of the agent.
@@ -220,6 +327,21 @@ pub enum ThreadInput {
     Reattached,
     /// Time has passed; see [`ThreadState::deadline_ms`].
     Tick,
+}
+
+/// What a person does about a prompt that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueueChange {
+    Edit { queued: u64, text: String },
+    Delete { queued: u64 },
+    SendNow { queued: u64 },
+}
+
+impl QueueChange {
+    pub(super) fn queued(&self) -> u64 {
+        let (Self::Edit { queued, .. } | Self::Delete { queued } | Self::SendNow { queued }) = self;
+        *queued
+    }
 }
 
 /// What is to be done about it, in this order. Everything that is a row is committed, together with
@@ -258,6 +380,8 @@ pub struct Closed {
     pub at_ms: i64,
     pub decision: DecisionId,
     pub state: DecisionState,
+    /// What was filled in.
+    pub content: Option<Map<String, Value>>,
     /// Who answered or cancelled.
     pub by: Option<String>,
     pub note: Option<String>,
@@ -272,32 +396,48 @@ impl ThreadState {
             generation: 0,
             phase: Phase::Absent,
             known_as: None,
-            can_load: false,
+            authenticated_in: None,
             mode: None,
             turn: None,
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             asks: Vec::new(),
             calls: BTreeMap::new(),
             tail: None,
             next_seq: 1,
             next_rpc: 1,
             limit_resets_at_ms: None,
-            background: 0,
+            background: Background::default(),
             last: None,
             garbage: Garbage::default(),
+            offer: Offer::default(),
+            can: ThreadAbilities::default(),
+            said: String::new(),
+            titled_by: TitledBy::Agent,
+            fork_of: None,
+            parked: None,
+            limit_retries: 0,
+            deny_after_ms: None,
         }
     }
 
     /// What the thread is doing, as lists show it.
     pub fn shown(&self) -> Shown {
         if !self.asks.is_empty() {
-            return Shown::NeedsYou;
+            let question = |open: &OpenAsk| open.ask.about == DecisionKind::Question;
+            return if self.asks.iter().all(question) {
+                Shown::Asks
+            } else {
+                Shown::NeedsYou
+            };
         }
         match (&self.turn, self.last) {
             (Some(turn), _) if turn.rpc.is_none() => Shown::Starting,
             (Some(_), _) => Shown::Running,
+            (None, _) if self.background.is_awake() => Shown::Running,
+            (None, _) if self.parked.is_some() => Shown::Parked,
             (None, Some(TurnOutcome::Parked)) => Shown::Parked,
             (None, Some(TurnOutcome::Failed)) => Shown::Failed,
+            (None, _) if !self.background.tasks.is_empty() => Shown::Background,
             (None, _) => Shown::Idle,
         }
     }
@@ -307,16 +447,27 @@ impl ThreadState {
         let setup = match &self.phase {
             Phase::Greeting { by_ms, .. }
             | Phase::Opening { by_ms, .. }
-            | Phase::SettingMode { by_ms, .. } => Some(*by_ms),
+            | Phase::Authenticating { by_ms, .. }
+            | Phase::SettingMode { by_ms, .. }
+            | Phase::Choosing { by_ms, .. } => Some(*by_ms),
             Phase::Absent | Phase::Starting | Phase::Ready => None,
         };
         let cancel = self.turn.as_ref().and_then(|turn| turn.cancel_by_ms);
-        [setup, cancel].into_iter().flatten().min()
+        let steering = self.queue.on_their_way().map(|(_, by_ms)| by_ms).min();
+        [setup, cancel, steering, self.hold_over_ms()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Whether there is to be a process of the agent.
     pub fn wants_agent(&self) -> bool {
         self.phase != Phase::Absent
+    }
+
+    /// Whether a prompt is being worked on, or about to be.
+    pub(super) fn in_turn(&self) -> bool {
+        self.turn.is_some()
     }
 
     /// Whether the guest has yet to be asked for the process, or to answer.
@@ -326,7 +477,7 @@ impl ThreadState {
 
     /// Whether another prompt can wait.
     pub fn has_room(&self) -> bool {
-        self.queue.len() < QUEUE_PROMPTS_MAX
+        self.queue.has_room()
     }
 
     /// The options of an open decision.

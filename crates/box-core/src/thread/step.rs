@@ -8,6 +8,11 @@
 
 mod agent;
 mod asks;
+mod back;
+mod background;
+mod choose;
+mod park;
+mod queue;
 mod rows;
 mod turn;
 
@@ -62,19 +67,37 @@ impl ThreadState {
         };
         match input {
             ThreadInput::Prompt { text } => step.prompt(text),
+            ThreadInput::Steer { text } => step.steer(text),
+            ThreadInput::Queued(change) => step.queued(change),
+            ThreadInput::Choose { chosen } => step.choose(chosen),
+            ThreadInput::Rename { title } => step.rename(&title),
+            ThreadInput::Open => step.open_idle(),
+            ThreadInput::StopTask { task, by } => step.stop_task(&task, &by),
+            ThreadInput::Write { items } => items.into_iter().for_each(|item| step.append(item)),
             ThreadInput::Cancel { by } => step.cancel(&by),
             ThreadInput::Answer {
                 decision,
                 option,
                 by,
             } => step.answer(decision, &option, by),
+            ThreadInput::AnswerForm {
+                decision,
+                answer,
+                by,
+            } => step.answer_form(decision, &answer, &by),
+            ThreadInput::Park { until_ms, by } => step.park(until_ms, &by),
+            ThreadInput::Resume { by } => step.resume(by.as_deref()),
+            ThreadInput::WentBack(gone) => step.went_back(gone),
             ThreadInput::Started => step.started(),
             ThreadInput::Line(message) => step.message(message),
             ThreadInput::LineTooLong => step.fail_agent(&crate::acp::LineTooLong.to_string()),
             ThreadInput::TooMuchOutput => step.fail_agent(&TooMuchOutput.to_string()),
             ThreadInput::AgentGone { why, last_words } => step.agent_gone(&why, &last_words),
             ThreadInput::Reattached => step.reattached(),
-            ThreadInput::Tick => step.tick(),
+            ThreadInput::Tick => {
+                step.hold_times();
+                step.tick();
+            }
         }
         step.actions
     }
@@ -92,6 +115,12 @@ impl Step<'_> {
                     self.set_up(outcome);
                 } else if self.is_turn(id) {
                     self.prompt_answered(outcome);
+                } else if let Some(chosen) = self.state.offer.answered(id) {
+                    self.chosen_answered(&chosen, outcome);
+                } else if let Some(queued) = self.state.queue.steering(id) {
+                    self.steering_answered(queued, &outcome);
+                } else if let Some(task) = self.state.background.stopping(id) {
+                    self.stop_answered(&task, outcome);
                 } else {
                     self.append(Item::Detail {
                         raw: json!({ "late_response": id }),

@@ -12,7 +12,6 @@ use crate::store::StoreError;
 use crate::thread;
 use box_api::BoxId;
 use box_api::control::{BoxState, EventKind};
-use box_api::thread::ThreadState;
 use box_runtime::{Disk, DiskEvent, DiskShort, Fullness, RuntimeError};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -161,10 +160,9 @@ async fn do_it(
 
 async fn turn_is_open(host: &Host, id: BoxId) -> Result<bool, StoreError> {
     let threads = thread::list(host, id).await?;
-    Ok(threads.iter().any(|thread| match thread.state {
-        ThreadState::Starting | ThreadState::Running | ThreadState::NeedsYou => true,
-        ThreadState::Idle | ThreadState::Parked | ThreadState::Failed => false,
-    }))
+    Ok(threads
+        .iter()
+        .any(|thread| thread.state.is_busy() || thread.background > 0))
 }
 
 /// Notes what befalls boxes for their use of the disk, for as long as the host lives.

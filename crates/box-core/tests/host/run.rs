@@ -141,6 +141,8 @@ fn asked(agent: &str) -> Run {
         net: NetPreset::Balanced,
         limits: Limits::default(),
         settings: box_api::control::BoxSettings::default(),
+        attachments: Vec::new(),
+        chosen: Vec::new(),
     }
 }
 
@@ -167,7 +169,9 @@ async fn what_cannot_be_run_is_refused_before_anything_is_made() {
         told(
             "there is no agent `cluade`",
             "",
-            Some("did you mean `claude`? agents here: `claude`, `demo`")
+            Some(
+                "did you mean `claude`? agents here: `claude`, `codex`, `opencode`, `gemini`, `demo`"
+            )
         )
     );
     assert_eq!(

@@ -20,7 +20,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn of(head: &Recorded, status: StatusCode, why: impl Into<String>) -> Self {
+    pub(crate) fn of(head: &Recorded, status: StatusCode, why: impl Into<String>) -> Self {
         Self {
             status,
             request: format!("{} {}", head.method, head.path),
@@ -37,43 +37,28 @@ impl Refusal {
     }
 }
 
-/// Every credential that is there must be the right one. Only paths below `/v1/` need one:
-/// Claude Code sends telemetry and the like without.
-pub(crate) fn credential(head: &Recorded, token: &str) -> Result<(), Refusal> {
-    let refuse = |why| Err(Refusal::of(head, StatusCode::UNAUTHORIZED, why));
-    let bearer = format!("Bearer {token}");
-    for (name, value) in head.credentials() {
-        match name {
-            "authorization" if value == bearer => {}
-            "x-api-key" if value == token => {}
-            _ => return refuse(format!("`{name}` is not the expected credential")),
-        }
+/// A JSON body of a request to Anthropic's API.
+pub(crate) fn json(head: &Recorded, body: &[u8]) -> Result<Value, Refusal> {
+    if head.header("anthropic-version") != Some(API_VERSION) {
+        let why = format!("no `anthropic-version: {API_VERSION}`");
+        return Err(Refusal::of(head, StatusCode::BAD_REQUEST, why));
     }
-    if head.path.starts_with("/v1/") && head.credentials().is_empty() {
-        return refuse("no credential".to_owned());
-    }
-    Ok(())
+    any_json(head, body)
 }
 
-/// A JSON body of a request to the API.
-pub(crate) fn json(head: &Recorded, body: &[u8]) -> Result<Value, Refusal> {
+/// A JSON body in one of the encodings agents use.
+pub(crate) fn any_json(head: &Recorded, body: &[u8]) -> Result<Value, Refusal> {
     let refuse = |why: String| Refusal::of(head, StatusCode::BAD_REQUEST, why);
     let kind = head.header("content-type").unwrap_or_default();
     if !kind.starts_with("application/json") {
         return Err(refuse(format!("content type `{kind}`")));
     }
-    if head.header("anthropic-version") != Some(API_VERSION) {
-        return Err(refuse(format!("no `anthropic-version: {API_VERSION}`")));
-    }
     let plain = match head.header("content-encoding") {
         None | Some("identity") => body.to_vec(),
-        Some("gzip") => {
-            let mut plain = Vec::new();
-            let mut reader = GzDecoder::new(body).take(JSON_BYTES_MAX);
-            reader
-                .read_to_end(&mut plain)
-                .map_err(|error| refuse(format!("gzip: {error}")))?;
-            plain
+        Some("gzip") => unpacked(GzDecoder::new(body)).map_err(refuse)?,
+        Some("zstd") => {
+            let decoder = ruzstd::decoding::StreamingDecoder::new(body);
+            unpacked(decoder.map_err(|error| refuse(format!("zstd: {error}")))?).map_err(refuse)?
         }
         Some(other) => {
             let why = format!("content encoding `{other}`");
@@ -81,6 +66,13 @@ pub(crate) fn json(head: &Recorded, body: &[u8]) -> Result<Value, Refusal> {
         }
     };
     serde_json::from_slice(&plain).map_err(|error| refuse(format!("not JSON: {error}")))
+}
+
+fn unpacked(packed: impl std::io::Read) -> Result<Vec<u8>, String> {
+    let mut plain = Vec::new();
+    let read = packed.take(JSON_BYTES_MAX).read_to_end(&mut plain);
+    read.map_err(|error| format!("it cannot be unpacked: {error}"))?;
+    Ok(plain)
 }
 
 /// The body of `POST /v1/messages`.
@@ -152,7 +144,7 @@ fn ids(content: &Value, kind: &str, key: &str) -> HashSet<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use serde_json::json;
 
@@ -171,7 +163,7 @@ mod tests {
         }
     }
 
-    fn json_head() -> Recorded {
+    pub(crate) fn json_head() -> Recorded {
         head(&[
             ("content-type", "application/json"),
             ("anthropic-version", "2023-06-01"),
@@ -182,17 +174,6 @@ mod tests {
         json!({"model": "m", "max_tokens": 1, "messages": messages})
             .to_string()
             .into_bytes()
-    }
-
-    #[test]
-    fn only_the_right_credential_is_taken() {
-        let ok = |headers: &[(&str, &str)]| credential(&head(headers), "T").is_ok();
-        assert!(ok(&[("authorization", "Bearer T")]));
-        assert!(ok(&[("x-api-key", "T")]));
-        assert!(!ok(&[]));
-        assert!(!ok(&[("authorization", "Bearer U")]));
-        assert!(!ok(&[("authorization", "Bearer T"), ("x-api-key", "U")]));
-        assert!(!ok(&[("authorization", "Bearer T"), ("cookie", "s=1")]));
     }
 
     #[test]
@@ -246,7 +227,7 @@ mod tests {
         with.headers
             .push(("content-encoding".to_owned(), "gzip".to_owned()));
         assert!(messages(&with, &zipped).is_ok());
-        with.headers.last_mut().unwrap().1 = "zstd".to_owned();
+        with.headers.last_mut().unwrap().1 = "br".to_owned();
         assert_eq!(messages(&with, &zipped).unwrap_err().status, 415);
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn answer(
     };
     if let Some(Step::Fail { fault, .. }) = steps.first() {
         let (kind, message) = fault.words();
-        let mut response = super::failure(fault.status(), kind, message);
+        let mut response = super::failure(super::Api::Anthropic, fault.status(), kind, message);
         for (name, value) in fault.headers() {
             if let Ok(value) = http::HeaderValue::from_str(&value) {
                 response.headers_mut().insert(name, value);
@@ -74,6 +74,7 @@ fn scripted(internet: &Internet, head: &Recorded, body: &Value, messages: &[Valu
             message,
             session: head.header("x-claude-code-session-id").map(str::to_owned),
             model: body["model"].as_str().unwrap_or_default().to_owned(),
+            before: before(&world.model.scripts, messages),
             tool_results: messages.last().map(results).unwrap_or_default(),
         };
         world.note(format!(
@@ -99,6 +100,21 @@ fn place(scripts: &[super::Script], messages: &[Value]) -> Option<(String, usize
         }
     }
     None
+}
+
+/// Prompts of scripts in all the messages but the newest.
+fn before(scripts: &[super::Script], messages: &[Value]) -> Vec<String> {
+    let prompts = messages.iter().filter_map(|message| {
+        let texts = texts(message);
+        let fits = |script: &&super::Script| texts.iter().any(|text| text.contains(&script.prompt));
+        scripts
+            .iter()
+            .find(fits)
+            .map(|script| script.prompt.clone())
+    });
+    let mut all: Vec<String> = prompts.collect();
+    all.pop();
+    all
 }
 
 /// Texts of a message, those inside tool results left out.

@@ -1,6 +1,6 @@
 //! Requests beside the turn: answered, listed, never a step of a script.
 
-use super::{failure, ok};
+use super::{Api, failure, ok};
 use crate::rig::{AnswerBody, Recorded, internet::Internet};
 use http::{Response, StatusCode};
 use serde_json::json;
@@ -26,7 +26,8 @@ pub(crate) fn answer(internet: &Internet, head: &Recorded, path: &str) -> Respon
     } else if path == "/api/claude_code/settings" {
         // Nothing is configured; Claude Code believes it only with a request id.
         note(internet, head, "side");
-        return failure(StatusCode::NOT_FOUND, "not_found_error", "no settings");
+        let status = StatusCode::NOT_FOUND;
+        return failure(Api::Anthropic, status, "not_found_error", "no settings");
     } else if path.starts_with("/api/") {
         Some(json!({}))
     } else {
@@ -36,7 +37,17 @@ pub(crate) fn answer(internet: &Internet, head: &Recorded, path: &str) -> Respon
         note(internet, head, "side");
         ok(&value)
     } else {
-        note(internet, head, "unknown");
-        failure(StatusCode::NOT_FOUND, "not_found_error", "no such path")
+        unknown(internet, Api::Anthropic, head)
     }
+}
+
+/// A request for what is not there.
+pub(crate) fn unknown(internet: &Internet, api: Api, head: &Recorded) -> Response<AnswerBody> {
+    note(internet, head, "unknown");
+    failure(
+        api,
+        StatusCode::NOT_FOUND,
+        "not_found_error",
+        "no such path",
+    )
 }

@@ -1,5 +1,6 @@
 //! What the model server knows and remembers.
 
+use super::api::Api;
 use super::check::Refusal;
 use super::script::{Script, Step};
 use std::collections::HashMap;
@@ -17,6 +18,8 @@ pub struct Turn {
     /// Claude Code's session, from its header.
     pub session: Option<String>,
     pub model: String,
+    /// Scripts whose prompts stand earlier in the same conversation, oldest first.
+    pub before: Vec<String>,
     /// Texts of the `tool_result` blocks of the last message.
     pub tool_results: Vec<String>,
 }
@@ -30,8 +33,8 @@ pub(crate) struct Gate {
 
 #[derive(Debug, Default)]
 pub(crate) struct ModelState {
-    /// The one credential that is taken; absent: no model server here.
-    token: Option<String>,
+    /// The one credential that each takes; absent: no model server there.
+    tokens: HashMap<Api, String>,
     pub(crate) scripts: Vec<Script>,
     pub(crate) gates: HashMap<String, Gate>,
     pub(crate) turns: Vec<Turn>,
@@ -43,16 +46,17 @@ pub(crate) struct ModelState {
 }
 
 impl ModelState {
-    pub(crate) fn open_for(&mut self, token: String) {
-        self.token = Some(token);
+    pub(crate) fn open_for(&mut self, api: Api, token: String) {
+        self.tokens.insert(api, token);
     }
 
-    pub(crate) fn is_open(&self) -> bool {
-        self.token.is_some()
+    /// The API that is served at a host, if one is.
+    pub(crate) fn served_at(&self, host: &str) -> Option<Api> {
+        Api::at(host).filter(|api| self.tokens.contains_key(api))
     }
 
-    pub(crate) fn token(&self) -> String {
-        self.token.clone().unwrap_or_default()
+    pub(crate) fn token(&self, api: Api) -> String {
+        self.tokens.get(&api).cloned().unwrap_or_default()
     }
 
     /// A number no other message or tool call has.

@@ -1,6 +1,7 @@
 //! Says a message, event by event or whole.
 
 use super::script::Step;
+use super::voice;
 use crate::rig::{AnswerBody, internet::Internet, site};
 use bytes::Bytes;
 use http::Response;
@@ -163,37 +164,13 @@ impl Speaker {
                         .await?;
                 }
             }
-            Step::Gate(gate) => self.pass(gate).await,
+            Step::Gate(gate) => voice::pass(&self.internet, &self.pieces, gate).await,
             Step::Pace(gap) => self.pace = Some(*gap),
             Step::Hang => self.pieces.closed().await,
             Step::Cut => return None,
             Step::Fail { .. } => {}
         }
         Some(())
-    }
-
-    async fn pass(&self, gate: &str) {
-        self.internet.with(|world| {
-            world.note(format!("model: at gate {gate}"));
-            world
-                .model
-                .gates
-                .entry(gate.to_owned())
-                .or_default()
-                .reached += 1;
-        });
-        let is_open = self.internet.until(|world| {
-            world
-                .model
-                .gates
-                .get(gate)
-                .filter(|gate| gate.open)
-                .map(|_| ())
-        });
-        tokio::select! {
-            () = is_open => {}
-            () = self.pieces.closed() => {}
-        }
     }
 
     async fn open(&mut self, block: Block, content: Value) -> Option<()> {
@@ -238,7 +215,7 @@ impl Speaker {
     }
 }
 
-fn pieces(text: &str) -> Vec<String> {
+pub(super) fn pieces(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     chars
         .chunks(PIECE_CHARS)

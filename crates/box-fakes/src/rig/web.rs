@@ -116,8 +116,8 @@ async fn answer(
     let recorded = head(&request, line);
     let name = recorded.name.clone();
     let number = internet.with(|world| world.record(recorded));
-    if name == model::HOST && internet.with(|world| world.model.is_open()) {
-        model::answer(internet, number, request).await
+    if let Some(api) = internet.with(|world| world.model.served_at(&name)) {
+        model::answer(internet, api, number, request).await
     } else if internet.with(|world| world.vendors.is_open() && !world.replies.contains_key(&name))
         && vendors::HOSTS.contains(&name.as_str())
     {

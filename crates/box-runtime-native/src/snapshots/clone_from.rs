@@ -7,6 +7,7 @@ use crate::folders::work_folder;
 use crate::storage::layout::UPPER;
 use crate::storage::{Cradle, identity, renumber};
 use box_api::BoxId;
+use box_api::snapshot::SnapshotKind;
 use box_runtime::unpack::{Published, Staging};
 use box_runtime::{BoxSpec, CloneSource, Progress, RuntimeError, fault};
 use std::io;
@@ -104,6 +105,10 @@ fn inherit(engine: &Engine, source: &CloneSource, teller: &telling::Teller) -> i
     let places: Vec<PathBuf> = list::places(folders, &source.id)?;
     for place in places {
         let about = About::read(&place)?;
+        // Its conversations are another box's, whose turns these were.
+        if about.kind == SnapshotKind::BeforeTurn {
+            continue;
+        }
         let cradle = copy(engine, source, &place, teller)?;
         about.write(&cradle.tree())?;
         cradle.place(&staging.path().join(about.label.as_str()))?;

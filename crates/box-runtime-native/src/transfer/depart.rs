@@ -8,7 +8,7 @@ use crate::storage::walk::FOLDER;
 use crate::storage::{Cradle, renumber};
 use async_trait::async_trait;
 use box_api::control::Profile;
-use box_api::snapshot::{CopyMethod, Label, SnapshotInfo};
+use box_api::snapshot::{CopyMethod, Label, SnapshotInfo, SnapshotKind};
 use box_runtime::archive::{
     ArchiveError, ArchiveWriter, FORMAT, LeftOut, OnDisk, Part, Pipe, State, Tree,
 };
@@ -38,7 +38,10 @@ pub(super) async fn depart(
         engine: Arc::clone(&engine),
     };
     let snapshots = if luggage.snapshots {
-        runtime.list(&id).await?
+        let mut all = runtime.list(&id).await?;
+        // Of turns of conversations that do not travel.
+        all.retain(|one| one.kind != SnapshotKind::BeforeTurn);
+        all
     } else {
         Vec::new()
     };

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use box_api::control::{ClientMessage, FRAME_BYTES_MAX, Reply, Request, Welcome};
+use box_api::page::Begun;
 use box_runtime::Progress;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde::Serialize;
@@ -30,7 +31,7 @@ const PROGRESS_QUEUED_MAX: usize = 64;
 
 /// Why nothing more is said to a client.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ClientError {
+pub(crate) enum ClientError {
     #[error("the connection broke")]
     Io(#[from] io::Error),
     #[error("the client is gone")]
@@ -43,10 +44,60 @@ pub(super) enum ClientError {
     Malformed(#[from] serde_json::Error),
 }
 
+/// What is between a request and whoever made it.
+#[derive(Debug)]
+enum Wire {
+    Socket(UnixStream),
+    /// A page, which is told how a request ended and no more.
+    Page(PageWire),
+}
+
+/// A request of a page.
+#[derive(Debug, Default)]
+pub(crate) struct PageWire {
+    /// Told once a turn has begun; nobody looks on after that.
+    pub(crate) begun: Option<mpsc::Sender<Begun>>,
+    /// A file that comes with the request.
+    pub(crate) pieces: Option<mpsc::Receiver<Vec<u8>>>,
+}
+
+impl PageWire {
+    fn hear(&self, reply: &Reply) -> Result<(), ClientError> {
+        let (
+            Some(begun),
+            Reply::Thread {
+                box_id,
+                name,
+                thread,
+            },
+        ) = (&self.begun, reply)
+        else {
+            return Ok(());
+        };
+        let turn = Begun {
+            box_id: *box_id,
+            name: name.clone(),
+            thread: *thread,
+        };
+        // The page may be gone; the turn goes on.
+        drop(begun.try_send(turn));
+        Err(ClientError::Gone)
+    }
+
+    async fn message(&mut self) -> Option<ClientMessage> {
+        match &mut self.pieces {
+            Some(pieces) => pieces.recv().await.map(|piece| ClientMessage::Piece {
+                base64: STANDARD.encode(piece),
+            }),
+            None => std::future::pending().await,
+        }
+    }
+}
+
 /// One client.
 #[derive(Debug)]
-pub(super) struct Client {
-    stream: UnixStream,
+pub(crate) struct Client {
+    wire: Wire,
     /// What was received and is not taken yet. May hold a secret.
     inbox: Zeroizing<Vec<u8>>,
 }
@@ -54,7 +105,14 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(stream: UnixStream) -> Self {
         Self {
-            stream,
+            wire: Wire::Socket(stream),
+            inbox: Zeroizing::default(),
+        }
+    }
+
+    pub(crate) fn page(wire: PageWire) -> Self {
+        Self {
+            wire: Wire::Page(wire),
             inbox: Zeroizing::default(),
         }
     }
@@ -81,6 +139,9 @@ impl Client {
     /// What the client says while its request runs; `None` when it is gone. May be cancelled:
     /// nothing is lost.
     pub(super) async fn message(&mut self) -> Result<Option<ClientMessage>, ClientError> {
+        if let Wire::Page(page) = &mut self.wire {
+            return Ok(page.message().await);
+        }
         match self.frame().await? {
             Some(frame) => Ok(Some(serde_json::from_slice(&frame)?)),
             None => Ok(None),
@@ -93,11 +154,14 @@ impl Client {
             if let Some(frame) = self.take()? {
                 return Ok(Some(frame));
             }
-            self.stream.readable().await?;
+            let Wire::Socket(stream) = &self.wire else {
+                return Ok(None);
+            };
+            stream.readable().await?;
             // Grown ahead of reading, and by moving what is there, never by a copy left behind.
             let end = self.inbox.len();
-            self.grow(end + READ_BYTES);
-            let read = self.stream.try_read(&mut self.inbox[end..]);
+            grow(&mut self.inbox, end + READ_BYTES);
+            let read = stream.try_read(&mut self.inbox[end..]);
             self.inbox
                 .truncate(end + read.as_ref().map_or(0, |count| *count));
             match read {
@@ -107,15 +171,6 @@ impl Client {
                 Err(error) => return Err(error.into()),
             }
         }
-    }
-
-    fn grow(&mut self, bytes: usize) {
-        if self.inbox.capacity() < bytes {
-            let mut larger = Zeroizing::new(Vec::with_capacity(bytes.next_power_of_two()));
-            larger.extend_from_slice(&self.inbox);
-            self.inbox = larger;
-        }
-        self.inbox.resize(bytes, 0);
     }
 
     fn take(&mut self) -> Result<Option<Zeroizing<Vec<u8>>>, ClientError> {
@@ -140,14 +195,20 @@ impl Client {
     }
 
     pub(super) async fn reply(&self, reply: &Reply) -> Result<(), ClientError> {
+        if let Wire::Page(page) = &self.wire {
+            return page.hear(reply);
+        }
         self.send(reply).await
     }
 
     /// [`Reply::Streams`] with the descriptors beside its first byte.
     pub(super) async fn streams(&self, streams: &[OwnedFd]) -> Result<(), ClientError> {
+        let Wire::Socket(stream) = &self.wire else {
+            return Err(ClientError::Gone);
+        };
         let frame = framed(&Reply::Streams)?;
         let borrowed: Vec<BorrowedFd<'_>> = streams.iter().map(OwnedFd::as_fd).collect();
-        let first = self.stream.async_io(Interest::WRITABLE, || {
+        let first = stream.async_io(Interest::WRITABLE, || {
             let mut space =
                 [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
             let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -156,7 +217,7 @@ impl Client {
             }
             let frame = [IoSlice::new(&frame)];
             Ok(sendmsg(
-                &self.stream,
+                stream,
                 &frame,
                 &mut ancillary,
                 SendFlags::NOSIGNAL,
@@ -188,9 +249,12 @@ impl Client {
     }
 
     async fn write_all(&self, mut bytes: &[u8]) -> Result<(), ClientError> {
+        let Wire::Socket(stream) = &self.wire else {
+            return Ok(());
+        };
         while !bytes.is_empty() {
-            self.stream.writable().await?;
-            match self.stream.try_write(bytes) {
+            stream.writable().await?;
+            match stream.try_write(bytes) {
                 Ok(count) => bytes = &bytes[count..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error.into()),
@@ -242,6 +306,15 @@ impl Progress for Lines {
         let text = text.to_owned();
         drop(self.0.try_send(Reply::Note { text }));
     }
+}
+
+fn grow(inbox: &mut Zeroizing<Vec<u8>>, bytes: usize) {
+    if inbox.capacity() < bytes {
+        let mut larger = Zeroizing::new(Vec::with_capacity(bytes.next_power_of_two()));
+        larger.extend_from_slice(inbox);
+        *inbox = larger;
+    }
+    inbox.resize(bytes, 0);
 }
 
 fn framed(message: &impl Serialize) -> Result<Vec<u8>, ClientError> {

@@ -3,11 +3,12 @@
 
 use super::client::Client;
 use crate::problem;
-use box_api::Problem;
 use box_api::control::{ClientMessage, Outcome, Reply};
 use box_api::network::Waiting;
 use box_api::thread::{Decision, Item, ThreadUpdate, TurnOutcome};
+use box_api::{DecisionId, Problem};
 use box_core::caller::Caller;
+use box_core::decisions::AnswerError;
 use box_core::host::Host;
 use box_core::journal::Subscription;
 use box_core::people::Look;
@@ -138,18 +139,28 @@ async fn hear(
         ClientMessage::CancelTurn => handle.cancel(by).await.map_err(problem::thread),
         ClientMessage::Prompt { text } => handle.prompt(text).await.map_err(problem::prompt),
         ClientMessage::Answer { decision, option } => {
-            match decisions::answer(host, caller, decision, &option, &by).await {
-                Ok(()) => Ok(()),
-                Err(error) => {
-                    let refused = Reply::AnswerRefused {
-                        decision,
-                        why: error.to_string(),
-                    };
-                    client.reply(&refused).await.map_err(problem::client)
-                }
-            }
+            let answered = decisions::answer(host, caller, decision, &option, &by).await;
+            refused(client, decision, answered).await
+        }
+        ClientMessage::AnswerForm { decision, answer } => {
+            let answered = decisions::answer_form(host, caller, decision, answer, &by).await;
+            refused(client, decision, answered).await
         }
         // The first is heard where the client is; the other is not for a thread.
-        ClientMessage::Person | ClientMessage::Signal { .. } => Ok(()),
+        ClientMessage::Person | ClientMessage::Signal { .. } | ClientMessage::Piece { .. } => {
+            Ok(())
+        }
     }
+}
+
+/// Whoever came too late, or did not fit, is told why.
+async fn refused(
+    client: &Client,
+    decision: DecisionId,
+    answered: Result<(), AnswerError>,
+) -> Result<(), Problem> {
+    let Err(error) = answered else { return Ok(()) };
+    let why = error.to_string();
+    let refused = Reply::AnswerRefused { decision, why };
+    client.reply(&refused).await.map_err(problem::client)
 }

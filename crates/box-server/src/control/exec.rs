@@ -56,7 +56,9 @@ pub(super) async fn handle(
                 Some(
                     ClientMessage::CancelTurn
                     | ClientMessage::Person
+                    | ClientMessage::Piece { .. }
                     | ClientMessage::Answer { .. }
+                    | ClientMessage::AnswerForm { .. }
                     | ClientMessage::Prompt { .. },
                 ) => {}
                 // Letting go of the process kills it.

@@ -2,6 +2,7 @@
 
 use super::client::Client;
 use super::conversation::{self, Until};
+use super::pieces;
 use crate::problem;
 use box_api::Problem;
 use box_api::control::{Outcome, Reply, Run};
@@ -17,8 +18,9 @@ pub(super) async fn handle(
     client: &mut Client,
     asked: Run,
 ) -> Result<Outcome, Problem> {
+    let files = pieces::attachments(client, &asked.attachments).await?;
     let running = client
-        .with_progress(|progress| thread::run(host, caller, asked, progress))
+        .with_progress(|progress| thread::run_with(host, caller, (asked, files), progress))
         .await
         .map_err(problem::run)?;
     let thread = Reply::Thread {

@@ -9,6 +9,7 @@ use box_core::lifecycle::{
     CloneError, DiskError, RenameError, RestartError, RestoreError, ScriptError, SetupError,
     SnapshotError, UndeleteError, UnpushedError, WaitError,
 };
+use box_core::search::SearchError;
 
 pub(crate) fn snapshot(error: SnapshotError) -> Problem {
     match error {
@@ -44,6 +45,17 @@ pub(crate) fn restore(error: RestoreError) -> Problem {
     match error {
         RestoreError::Snapshot(error) => snapshot(error),
         RestoreError::Start(error) => start(error),
+    }
+}
+
+pub(crate) fn search(error: SearchError) -> Problem {
+    match error {
+        SearchError::NoWord => {
+            told(Usage, "no-word", &error).hinted("`box search invoice total`, for example")
+        }
+        SearchError::TooLong => told(Usage, "question-too-long", &error),
+        SearchError::Find(error) => find(error),
+        SearchError::Store(error) => store(error),
     }
 }
 

@@ -172,6 +172,8 @@ fn run_of(agent: &str) -> Request {
         net,
         limits,
         settings: box_api::control::BoxSettings::default(),
+        attachments: Vec::new(),
+        chosen: Vec::new(),
     })
 }
 
@@ -209,7 +211,7 @@ fn wrong_wishes() -> Vec<(Request, [&'static str; 3])> {
     let no_agent = [
         "unknown-agent",
         "there is no agent `cloude`",
-        "did you mean `claude`? agents here: `claude`, `demo`",
+        "did you mean `claude`? agents here: `claude`, `codex`, `opencode`, `gemini`, `demo`",
     ];
     let no_logs = [
         "no-logs",

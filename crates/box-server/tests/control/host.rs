@@ -4,7 +4,8 @@ use crate::fake_runtime::FakeRuntime;
 use box_api::control::{Hello, NewBox, Outcome, Reply, Request, Welcome};
 use box_api::{BoxName, PROTOCOL, Problem};
 use box_server::paths::Paths;
-use box_server::{Program, Runtimes, ServeOptions};
+use box_server::settings::page::Listen;
+use box_server::{Place, Program, Runtimes, ServeOptions};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -25,6 +26,7 @@ pub(crate) struct TestHost {
     pub(crate) folder: Arc<tempfile::TempDir>,
     pub(crate) runtime: FakeRuntime,
     pub(crate) task: JoinHandle<Result<(), Problem>>,
+    pub(crate) place: Place,
 }
 
 impl TestHost {
@@ -36,16 +38,25 @@ impl TestHost {
     /// A host on a deployment that may have been there before. Its last host's locks go with the
     /// last of its tasks, in a program that goes on.
     pub(crate) async fn start_at(folder: Arc<tempfile::TempDir>, runtime: FakeRuntime) -> Self {
+        Self::start_with(folder, runtime, Listen::Off).await
+    }
+
+    /// As [`Self::start_at`], with a page.
+    pub(crate) async fn start_with(
+        folder: Arc<tempfile::TempDir>,
+        runtime: FakeRuntime,
+        page: Listen,
+    ) -> Self {
         let starting = async {
-            let mut started = Self::try_start(&folder, &runtime).await;
+            let mut started = Self::try_start(&folder, &runtime, page).await;
             while let Err(problem) = &started {
                 assert_eq!(problem.slug, "host-runs", "{problem:?}");
                 tokio::task::yield_now().await;
-                started = Self::try_start(&folder, &runtime).await;
+                started = Self::try_start(&folder, &runtime, page).await;
             }
             started
         };
-        let task = tokio::time::timeout(PATIENCE, starting)
+        let (task, place) = tokio::time::timeout(PATIENCE, starting)
             .await
             .unwrap()
             .unwrap();
@@ -53,18 +64,24 @@ impl TestHost {
             folder,
             runtime,
             task,
+            place,
         }
     }
 
     async fn try_start(
         folder: &tempfile::TempDir,
         runtime: &FakeRuntime,
-    ) -> Result<JoinHandle<Result<(), Problem>>, Problem> {
+        page: Listen,
+    ) -> Result<(JoinHandle<Result<(), Problem>>, Place), Problem> {
         let (ready, is_ready) = oneshot::channel();
-        let options = options(folder, runtime);
-        let task = tokio::spawn(box_server::run(options, move || ready.send(()).unwrap()));
+        let options = ServeOptions {
+            page: Some(page),
+            ..options(folder, runtime)
+        };
+        let told = move |place: &Place| ready.send(place.clone()).unwrap();
+        let task = tokio::spawn(box_server::run(options, told));
         match is_ready.await {
-            Ok(()) => Ok(task),
+            Ok(place) => Ok((task, place)),
             Err(_) => Err(task.await.unwrap().unwrap_err()),
         }
     }
@@ -104,6 +121,7 @@ impl TestHost {
 
     /// Ends it as a client does, and waits for it.
     pub(crate) async fn stop(self) -> (Arc<tempfile::TempDir>, FakeRuntime) {
+        assert_ne!(self.place, Place::Opening);
         assert_eq!(self.ask(Request::StopHost).await, Ok(Outcome::Nothing));
         tokio::time::timeout(PATIENCE, self.task)
             .await
@@ -127,6 +145,7 @@ pub(crate) fn options(folder: &tempfile::TempDir, runtime: &FakeRuntime) -> Serv
         build: "build-of-the-test".to_owned(),
         uid: rustix::process::getuid().as_raw(),
         outside: |uid| uid,
+        page: Some(Listen::Off),
     }
 }
 

@@ -28,7 +28,7 @@ async fn stopping_the_host_leaves_boxes_alone_and_the_next_finds_them() {
 #[tokio::test]
 async fn a_second_host_is_refused_and_the_first_goes_on() {
     let host = TestHost::start().await;
-    let refused = box_server::run(options(&host.folder, &host.runtime), || {})
+    let refused = box_server::run(options(&host.folder, &host.runtime), |_| {})
         .await
         .unwrap_err();
     assert_eq!(
@@ -69,7 +69,7 @@ async fn wrong_settings_keep_the_host_from_starting() {
     )
     .unwrap();
     let runtime = crate::fake_runtime::FakeRuntime::default();
-    let refused = box_server::run(options(&folder, &runtime), || {})
+    let refused = box_server::run(options(&folder, &runtime), |_| {})
         .await
         .unwrap_err();
     assert_eq!(

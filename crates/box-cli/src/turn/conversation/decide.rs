@@ -1,13 +1,12 @@
 //! Decisions in a conversation: who answers, and with what.
 
 use super::Conversation;
+use super::fill::{Filling, Given, NO, Typed, first_choices, in_free_words};
 use crate::turn::moves::{Action, Answers};
+use crate::turn::tally::WAITS_FOR_A_PERSON;
 use box_api::DecisionId;
-use box_api::control::ClientMessage;
+use box_api::decision::FormAnswer;
 use box_api::thread::{Decision, DecisionKind, DecisionOption, OptionKind};
-
-/// The turn waits for a person, and nobody is here to ask.
-const WAITS_FOR_A_PERSON: u8 = 6;
 
 impl Conversation {
     /// The decision the person is being asked about.
@@ -32,26 +31,61 @@ impl Conversation {
             return;
         }
         match self.answers {
-            Answers::Person => self.todo.push(Action::Ask(decision)),
-            Answers::AllowAll => match chosen_for(&decision) {
-                Some(option) => {
-                    let option = option.clone();
-                    self.todo.push(Action::Note(format!(
-                        "chose \u{201c}{}\u{201d} by --allow-all",
-                        option.label
-                    )));
-                    self.answer(decision.decision, option.id);
-                }
-                None => self.leave_waiting(),
-            },
+            Answers::Person => {
+                self.filling = Filling::begin(&decision);
+                self.todo.push(Action::Ask(decision));
+            }
+            Answers::AllowAll => self.allow(&decision),
+            Answers::Elsewhere => {
+                let note = format!("`box answer {}` answers it", decision.decision);
+                self.todo.push(Action::Note(note));
+            }
             Answers::Nobody => self.leave_waiting(),
         }
     }
 
-    fn answer(&mut self, decision: DecisionId, option: String) {
-        self.unconfirmed.answer = Some((decision, option.clone()));
-        self.todo
-            .push(Action::Say(ClientMessage::Answer { decision, option }));
+    fn allow(&mut self, decision: &Decision) {
+        let id = decision.decision;
+        let chosen = chosen_for(decision);
+        let form = decision
+            .form
+            .as_ref()
+            .filter(|_| decision.options.is_empty());
+        match (chosen, form.and_then(first_choices)) {
+            (Some(option), _) => {
+                self.todo.push(Action::Note(format!(
+                    "chose \u{201c}{}\u{201d} by --allow-all",
+                    option.label
+                )));
+                self.answer(id, Given::Option(option.id.clone()));
+            }
+            (None, Some(answer)) => {
+                let note = "took the first choice of everything by --allow-all";
+                self.todo.push(Action::Note(note.to_owned()));
+                self.answer(id, Given::Form(answer));
+            }
+            (None, None) => self.leave_waiting(),
+        }
+    }
+
+    fn answer(&mut self, decision: DecisionId, given: Given) {
+        self.filling = None;
+        self.unconfirmed.answer = Some((decision, given.clone()));
+        self.todo.push(Action::Say(given.message(decision)));
+    }
+
+    /// What the person is asked, in a line.
+    pub(crate) fn question(&self) -> Option<String> {
+        let decision = self.asked()?;
+        let filling = self
+            .filling
+            .as_ref()
+            .filter(|filling| filling.is_of(decision));
+        Some(match (filling, decision.options.len()) {
+            (Some(filling), _) => filling.question(),
+            (None, 0) => "nothing to choose from; Ctrl-C cancels the turn: ".to_owned(),
+            (None, count) => format!("your choice [1-{count}]: "),
+        })
     }
 
     pub(super) fn leave_waiting(&mut self) {
@@ -72,13 +106,30 @@ impl Conversation {
     }
 
     pub(super) fn typed_answer(&mut self, decision: &Decision, line: &str) {
+        let filling = self.filling.as_mut();
+        if let Some(filling) = filling.filter(|filling| filling.is_of(decision)) {
+            match filling.typed(line) {
+                Typed::Filled(answer) => self.answer(decision.decision, Given::Form(answer)),
+                Typed::Asks(why) => {
+                    self.todo.extend(why.map(Action::Note));
+                    self.todo.push(Action::Ask(decision.clone()));
+                }
+            }
+            return;
+        }
         let number = line
             .parse::<usize>()
             .ok()
             .and_then(|number| number.checked_sub(1));
         let chosen = number.and_then(|index| decision.options.get(index));
         if let Some(option) = chosen {
-            return self.answer(decision.decision, option.id.clone());
+            return self.answer(decision.decision, Given::Option(option.id.clone()));
+        }
+        if line == NO && decision.form.is_some() {
+            return self.answer(decision.decision, Given::Form(FormAnswer::Decline));
+        }
+        if let Some(answer) = in_free_words(decision, line) {
+            return self.answer(decision.decision, Given::Form(answer));
         }
         let count = decision.options.len();
         self.todo
@@ -94,8 +145,9 @@ fn chosen_for(decision: &Decision) -> Option<&DecisionOption> {
         DecisionKind::Question => {
             of_kind(OptionKind::Choice).or_else(|| of_kind(OptionKind::AllowOnce))
         }
-        DecisionKind::Permission | DecisionKind::Network | DecisionKind::Push => {
-            of_kind(OptionKind::AllowOnce)
-        }
+        DecisionKind::Permission
+        | DecisionKind::Plan
+        | DecisionKind::Network
+        | DecisionKind::Push => of_kind(OptionKind::AllowOnce),
     }
 }

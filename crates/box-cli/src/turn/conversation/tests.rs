@@ -76,6 +76,8 @@ fn decision(number: i64, about: DecisionKind, options: &[(&str, OptionKind)]) ->
                 kind: *kind,
             })
             .collect(),
+        form: None,
+        text: None,
         state: DecisionState::Open,
     }
 }
@@ -133,7 +135,7 @@ fn begun(answers: Answers) -> Conversation {
 fn attached(answers: Answers) -> Conversation {
     Conversation::attach(
         answers,
-        Past::LastTurn,
+        Past::Turns(1),
         BoxName::parse("demo").unwrap(),
         None,
     )
@@ -396,7 +398,7 @@ fn a_rebuilt_journal_is_told_from_the_beginning_of_the_turn() {
 
 #[test]
 fn attaching_shows_the_last_turn_or_all() {
-    for (past, expected) in [(Past::LastTurn, "twoB"), (Past::All, "oneAtwoB")] {
+    for (past, expected) in [(Past::Turns(1), "twoB"), (Past::All, "oneAtwoB")] {
         let mut conversation =
             Conversation::attach(Answers::Person, past, BoxName::parse("demo").unwrap(), None);
         for input in [
@@ -436,11 +438,11 @@ fn a_line_typed_at_an_idle_agent_is_the_next_prompt_and_is_sent_once() {
     let mut conversation = attached(Answers::Person);
     conversation.step(prompt(1, "one"));
     conversation.step(caught_up(0, 1, 0));
-    let busy = conversation.step(Input::Line("now?".to_owned()));
-    assert_eq!(
-        notes(&busy),
-        ["the agent is at work; Ctrl-C cancels its turn"]
-    );
+    // While a turn runs it waits at the host.
+    let waits = Action::Say(ClientMessage::Prompt {
+        text: "now?".to_owned(),
+    });
+    assert_eq!(conversation.step(Input::Line("now?".to_owned())), [waits]);
     conversation.step(ended(2, TurnOutcome::Done));
     let say = Action::Say(ClientMessage::Prompt {
         text: "go on".to_owned(),
@@ -517,4 +519,44 @@ fn an_end_that_needs_a_word_gets_one() {
             note
         })
     );
+}
+
+#[test]
+fn a_marked_line_goes_to_the_box_and_a_slash_lists_what_the_agent_offers() {
+    let mut conversation = attached(Answers::Person);
+    conversation.step(prompt(1, "one"));
+    conversation.step(caught_up(0, 1, 0));
+    assert_eq!(
+        conversation.step(Input::Line("! ls -l\n".to_owned())),
+        [Action::Shell("ls -l".to_owned())]
+    );
+    let nothing = conversation.step(Input::Line("/".to_owned()));
+    assert_eq!(
+        notes(&nothing),
+        ["the agent has not said yet what it offers"]
+    );
+    let raw = serde_json::json!({
+        "sessionUpdate": "available_commands_update",
+        "availableCommands": [{"name": "compact", "description": "Make room\nand more"}],
+    });
+    conversation.step(row(2, Item::Detail { raw }));
+    let offered = conversation.step(Input::Line("/".to_owned()));
+    assert_eq!(notes(&offered), ["/compact  Make room"]);
+}
+
+#[test]
+fn who_looks_on_stays_when_a_turn_ends_and_leaves_answers_to_others() {
+    let mut conversation = attached(Answers::Elsewhere);
+    conversation.step(prompt(1, "one"));
+    conversation.step(caught_up(0, 1, 0));
+    let finishes = |actions: &[Action]| {
+        let mut of = actions.iter();
+        of.any(|action| matches!(action, Action::Finish(_)))
+    };
+    assert!(!finishes(&conversation.step(ended(2, TurnOutcome::Done))));
+    // Nobody at all: the end of the turn is ours.
+    let mut alone = attached(Answers::Nobody);
+    alone.step(prompt(1, "one"));
+    alone.step(caught_up(0, 1, 0));
+    assert!(finishes(&alone.step(ended(2, TurnOutcome::Done))));
 }

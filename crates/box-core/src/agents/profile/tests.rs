@@ -46,24 +46,19 @@ fn a_secret_is_told_by_how_it_begins() {
 fn an_unknown_agent_names_the_one_that_was_meant() {
     let error = find("cluade").unwrap_err();
     assert_eq!(error.to_string(), "there is no agent `cluade`");
-    assert_eq!(
-        error.hint(),
-        "did you mean `claude`? agents here: `claude`, `demo`"
-    );
-    assert_eq!(
-        find("hal").unwrap_err().hint(),
-        "agents here: `claude`, `demo`"
-    );
+    let known = "agents here: `claude`, `codex`, `opencode`, `gemini`, `demo`";
+    assert_eq!(error.hint(), format!("did you mean `claude`? {known}"));
+    assert_eq!(find("hal").unwrap_err().hint(), known);
 }
 
 #[test]
 fn unknown_keys_are_refused() {
-    let text = EMBEDDED[1].replace("[modes]", "colour = \"red\"\n[modes]");
+    let text = EMBEDDED[EMBEDDED.len() - 1].replace("[modes]", "colour = \"red\"\n[modes]");
     assert!(matches!(
         AgentProfile::parse(&text),
         Err(ProfileError::Toml(_))
     ));
-    let text = EMBEDDED[1].replace("[modes]", "[modes]\nfly = \"up\"");
+    let text = EMBEDDED[EMBEDDED.len() - 1].replace("[modes]", "[modes]\nfly = \"up\"");
     assert!(matches!(
         AgentProfile::parse(&text),
         Err(ProfileError::Toml(_))

@@ -16,6 +16,8 @@ use std::sync::Arc;
 /// Something that takes a while, one at a time.
 #[derive(Debug)]
 pub(super) enum JobDone {
+    /// The box was kept as it is before a turn, if it was to be.
+    Kept,
     Ended {
         generation: u32,
         outcome: Result<(), LinkError>,
@@ -119,6 +121,13 @@ impl Driver<'_> {
             }));
             return;
         }
+        if let Some(begun) = self.keep.begin() {
+            self.job = Some(Box::pin(async move {
+                machine.before_turn(begun).await;
+                JobDone::Kept
+            }));
+            return;
+        }
         let Some(process) = self.process.clone() else {
             return;
         };
@@ -145,6 +154,7 @@ impl Driver<'_> {
     pub(super) fn job_done(&mut self, done: JobDone) {
         self.job = None;
         match done {
+            JobDone::Kept => self.box_is_kept(),
             JobDone::Ended {
                 generation,
                 outcome: Ok(()),

@@ -2,6 +2,7 @@
 
 use super::agent::Wish;
 use super::{Driver, Ended};
+use crate::restore_points::TurnBegun;
 use crate::store::{Durability, StoreError};
 use crate::thread::batch::{After, Batch, Commit, Reply};
 use crate::thread::saved::{self, Committed, Process};
@@ -17,7 +18,10 @@ const GROUP_WINDOW: Duration = Duration::from_millis(20);
 pub(super) struct Flying {
     pub(super) committed: Pin<Box<dyn Future<Output = Result<Committed, StoreError>> + Send>>,
     pub(super) updates: Vec<ThreadUpdate>,
+    /// What lists show after it.
+    pub(super) listed: String,
     pub(super) process: Option<Process>,
+    pub(super) begun: Option<TurnBegun>,
     pub(super) after: Vec<After>,
     pub(super) replies: Vec<Reply>,
 }
@@ -37,6 +41,7 @@ impl Driver<'_> {
         self.due = None;
         let batch = std::mem::take(&mut self.batch);
         let updates = batch.updates();
+        let begun = self.turn_begun(&updates);
         let Batch {
             rows,
             lines,
@@ -51,6 +56,8 @@ impl Driver<'_> {
         processes.extend(self.process.clone());
         #[expect(clippy::expect_used, reason = "its maps have strings for keys")]
         let saved = serde_json::to_string(&self.state).expect("a state can be written");
+        let summary = self.state.summary();
+        let listed = format!("{:?} {} {summary}", self.state.shown(), self.state.title);
         let commit = Commit {
             place: self.place,
             owner: self.owner,
@@ -58,7 +65,9 @@ impl Driver<'_> {
             commits: self.commits,
             title: self.state.title.clone(),
             shown: self.state.shown(),
+            parked: self.state.parked.clone(),
             saved,
+            summary,
             rows,
             lines,
             processes,
@@ -82,7 +91,9 @@ impl Driver<'_> {
         self.flying = Some(Flying {
             committed,
             updates,
+            listed,
             process,
+            begun,
             after,
             replies,
         });
@@ -94,11 +105,12 @@ impl Driver<'_> {
         };
         self.commits += 1;
         self.feed.announce(flying.updates);
-        if let (Some(link), Some(process)) = (&self.link, &flying.process)
-            && link.generation == process.generation
-        {
-            link.committed(process);
+        if flying.listed != self.told {
+            self.told = flying.listed;
+            self.world.changes.tell(self.place.thread);
         }
+        self.keep_before(flying.begun);
+        self.pass_on(flying.process);
         for after in flying.after {
             self.follow_up(after);
         }

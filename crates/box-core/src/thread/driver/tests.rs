@@ -6,14 +6,18 @@
 )]
 
 mod cuts;
+mod faults;
 mod guest;
+mod hostile;
+mod queued;
 
 use self::guest::{Does, Guest, Script};
 use super::World;
 use crate::clock::ManualClock;
-use crate::decisions;
+use crate::decisions::{self, Hold};
 use crate::journal::{Feed, Place, Subscription, page};
 use crate::store::{Durability, Store};
+use crate::thread::listed::{self, Archived};
 use crate::thread::mail::{AnswerFailure, LETTERS_MAX, PromptError, ThreadHandle};
 use crate::thread::saved::{self, NewThread, ThreadRecord};
 use crate::thread::state::{Asks, Settings, ThreadState};
@@ -40,6 +44,8 @@ fn ids() -> (BoxId, ThreadId) {
 
 /// A data folder that outlives the hosts on it.
 struct Disk {
+    /// What becomes of permissions nobody answers.
+    hold: Hold,
     _folder: tempfile::TempDir,
     database: PathBuf,
 }
@@ -52,6 +58,7 @@ impl Disk {
             .or_else(|_| tempfile::tempdir())
             .expect("a folder");
         let disk = Self {
+            hold: Hold::Forever,
             database: folder.path().join("box.db"),
             _folder: folder,
         };
@@ -67,6 +74,7 @@ impl Disk {
             start_ms_max: 60_000,
             login: None,
             meta: serde_json::Map::new(),
+            authenticate: None,
         };
         let new = NewThread {
             owner: Owner::Uid(1000),
@@ -94,6 +102,7 @@ impl Disk {
 /// A host as far as one thread needs it.
 struct Life {
     store: Store,
+    clock: ManualClock,
     handle: ThreadHandle,
     driver: JoinHandle<()>,
 }
@@ -109,11 +118,14 @@ impl Life {
         let store = Store::open(&disk.database).unwrap();
         let (box_id, thread) = ids();
         let highest = store.read(decisions::highest).await.unwrap();
+        let clock = ManualClock::at(NOW_MS);
         let world = World {
             store: store.clone(),
-            clock: Arc::new(ManualClock::at(NOW_MS)),
+            clock: Arc::new(clock.clone()),
+            changes: crate::thread::registry::Changes::default(),
             decisions: Arc::new(AtomicI64::new(highest)),
             machine: Arc::new(guest.clone()),
+            hold: disk.hold,
         };
         let (mail, letters) = mpsc::channel(LETTERS_MAX);
         let feed = Feed::default();
@@ -128,6 +140,7 @@ impl Life {
         let driver = tokio::spawn(super::run(world, thread, feed, letters));
         Self {
             store,
+            clock,
             handle,
             driver,
         }
@@ -180,7 +193,7 @@ impl Life {
     async fn shown(&self) -> Shown {
         let threads = self
             .store
-            .read(|tables| saved::list(tables, &ids().0))
+            .read(|tables| listed::of_box(tables, &ids().0, Archived::Too))
             .await
             .unwrap();
         threads[0].state
@@ -272,7 +285,8 @@ fn set_up(line: &Value) -> Option<Vec<Does>> {
             "options":[{"value":"auto","name":"A"},{"value":"default","name":"D"}]}])
     };
     let result = match line["method"].as_str()? {
-        "initialize" => json!({"protocolVersion":1,"agentCapabilities":{"loadSession":true}}),
+        "initialize" => json!({"protocolVersion":1,"agentCapabilities":{"loadSession":true},
+            "_meta":{"steering":{"supported":true}}}),
         "session/new" => json!({"sessionId":"s1","configOptions":modes("auto")}),
         "session/load" => json!({"configOptions":modes("auto")}),
         "session/set_config_option" => json!({"configOptions":modes("default")}),

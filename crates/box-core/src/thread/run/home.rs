@@ -1,6 +1,7 @@
 //! Puts an agent's files into the home of a box before the agent first starts.
 //!
 //! They are written from inside, as the box's own user: the host never follows a path a box made.
+//! One of them tells the agent where it is; nobody types that to it (B38–B41).
 
 use super::RunError;
 use crate::agents::AgentProfile;
@@ -11,10 +12,15 @@ use std::time::Duration;
 
 const WRITE_WAIT: Duration = Duration::from_secs(20);
 
-/// `$1` is the path below the home, the content comes on standard input. A file that is there is
-/// the box's own and stays. Constant: nothing a person typed is ever part of it.
-const SCRIPT: &str =
-    r#"umask 077 && cd && mkdir -p -- "${1%/*}" && set -C && { [ -e "$1" ] || cat > "$1"; }"#;
+/// Says what a box is, what is blocked and what never to do in one.
+const CONTEXT: &str = include_str!("../../../../../agents/context.md");
+
+/// `$1` is the path below the home, `$2` the file's mode, the content comes on standard input. A file
+/// that is there is the box's own and stays. Constant: nothing a person typed is ever part of it.
+const SCRIPT: &str = r#"umask 077 && cd && mkdir -p -- "${1%/*}" && set -C && { [ -e "$1" ] || { cat > "$1" && chmod "$2" -- "$1"; }; }"#;
+
+const OF_ITS_USER: &str = "0600";
+const FOR_EVERYBODY: &str = "0644";
 
 /// Writes the files the profile has, unless they are there.
 ///
@@ -25,26 +31,34 @@ pub(super) async fn place(
     record: &BoxRecord,
     profile: &AgentProfile,
 ) -> Result<(), RunError> {
-    for file in &profile.files {
+    for (file, content, mode) in files(profile) {
         // With a folder before it, so that there is always one to make.
-        let path = format!("./{}", file.path);
+        let path = format!("./{file}");
         let inside = Inside {
-            command: ["sh", "-c", SCRIPT, "sh", &path]
+            command: ["sh", "-c", SCRIPT, "sh", &path, mode]
                 .map(str::to_owned)
                 .to_vec(),
             env: Vec::new(),
-            input: file.content.clone().into_bytes(),
+            input: content.as_bytes().to_vec(),
             deadline: WRITE_WAIT,
         };
         inside::run(host, record, inside)
             .await
             .map_err(|source| RunError::Home {
                 name: record.name.clone(),
-                path: file.path.clone(),
+                path: file.to_owned(),
                 source,
             })?;
     }
     Ok(())
+}
+
+/// Path below the home, content and mode of each.
+fn files(profile: &AgentProfile) -> impl Iterator<Item = (&str, &str, &'static str)> {
+    let context = profile.context.as_deref();
+    let own = profile.files.iter();
+    own.map(|file| (file.path.as_str(), file.content.as_str(), OF_ITS_USER))
+        .chain(context.map(|path| (path, CONTEXT, FOR_EVERYBODY)))
 }
 
 #[cfg(test)]
@@ -60,7 +74,7 @@ mod tests {
     )]
     fn script(home: &Path, path: &str, content: &str) -> bool {
         let mut child = std::process::Command::new("sh")
-            .args(["-c", SCRIPT, "sh", path])
+            .args(["-c", SCRIPT, "sh", path, super::OF_ITS_USER])
             .env("HOME", home)
             .stdin(Stdio::piped())
             .spawn()
@@ -87,5 +101,22 @@ mod tests {
             std::fs::read_to_string(home.path().join("plain")).unwrap(),
             "x"
         );
+    }
+
+    #[test]
+    fn every_agent_with_a_model_is_told_where_it_is() {
+        for profile in crate::agents::profiles() {
+            let told = super::files(profile).any(|(_, content, _)| content == super::CONTEXT);
+            assert_eq!(told, profile.credential.is_some(), "{}", profile.name);
+        }
+        for word in [
+            "box policy set",
+            ".box/",
+            "box drill",
+            "not_listed",
+            "placeholder",
+        ] {
+            assert!(super::CONTEXT.contains(word), "{word}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Step;
 use crate::acp::message::RpcError;
+use crate::acp::options;
 use crate::acp::outcome::{Ended, login_note};
 use crate::acp::send;
 use crate::acp::setup::{self, Modes, Opened};
@@ -38,7 +39,7 @@ impl Step<'_> {
         }
     }
 
-    fn setup_by_ms(&self) -> i64 {
+    pub(super) fn setup_by_ms(&self) -> i64 {
         self.now_ms.saturating_add(self.state.settings.start_ms_max)
     }
 
@@ -46,7 +47,9 @@ impl Step<'_> {
         let waiting = match self.state.phase {
             Phase::Greeting { rpc, .. }
             | Phase::Opening { rpc, .. }
-            | Phase::SettingMode { rpc, .. } => Some(rpc),
+            | Phase::Authenticating { rpc, .. }
+            | Phase::SettingMode { rpc, .. }
+            | Phase::Choosing { rpc, .. } => Some(rpc),
             Phase::Absent | Phase::Starting | Phase::Ready => None,
         };
         id.is_some() && waiting == id
@@ -57,18 +60,19 @@ impl Step<'_> {
         match (self.state.phase.clone(), answer) {
             (Phase::Greeting { .. }, Ok(result)) => match setup::greeting(&result) {
                 Ok(greeting) => {
-                    self.state.can_load = greeting.can_load;
+                    self.state.can = greeting.can;
                     self.open_conversation();
                 }
                 Err(error) => self.fail_agent(&error.to_string()),
             },
             (
                 Phase::Opening {
-                    how: Opening::New, ..
+                    how: Opening::New | Opening::Fork,
+                    ..
                 },
                 Ok(result),
             ) => match setup::opened(&result) {
-                Ok(opened) => self.opened(opened),
+                Ok(opened) => self.opened(opened, &result),
                 Err(error) => self.fail_agent(&error.to_string()),
             },
             (
@@ -77,7 +81,7 @@ impl Step<'_> {
                 },
                 Ok(result),
             ) => {
-                self.opened(setup::loaded(&result));
+                self.opened(setup::loaded(&result), &result);
             }
             (Phase::SettingMode { wanted, .. }, Ok(result)) => self.mode_set(wanted, &result),
             (
@@ -92,9 +96,37 @@ impl Step<'_> {
                 ));
                 self.open_new();
             }
+            (Phase::Opening { .. }, Err(error)) if self.wants_account(&error) => {
+                self.authenticate();
+            }
+            (Phase::Authenticating { .. }, Ok(_)) => self.open_conversation(),
+            (Phase::Choosing { chosen, .. }, answer) => {
+                self.chosen_answered(&chosen, answer);
+                self.choose_next();
+            }
             (phase, Err(error)) => self.refused(&phase, &error),
             (Phase::Absent | Phase::Starting | Phase::Ready, Ok(_)) => {}
         }
+    }
+
+    /// Whether the agent asks for an account and can be told to take the one of the box. Once per
+    /// start: an agent that asks again has looked and found none.
+    fn wants_account(&self, error: &RpcError) -> bool {
+        error.code == AUTH_REQUIRED
+            && self.state.settings.authenticate.is_some()
+            && self.state.authenticated_in != Some(self.state.generation)
+    }
+
+    fn authenticate(&mut self) {
+        let rpc = self.rpc();
+        let method = self.state.settings.authenticate.as_deref();
+        let line = send::authenticate(rpc, method.unwrap_or_default());
+        self.state.authenticated_in = Some(self.state.generation);
+        self.state.phase = Phase::Authenticating {
+            rpc,
+            by_ms: self.setup_by_ms(),
+        };
+        self.send(line);
     }
 
     fn refused(&mut self, phase: &Phase, error: &RpcError) {
@@ -113,7 +145,15 @@ impl Step<'_> {
                     error.message, error.code
                 )
             }
-            Phase::Greeting { .. } | Phase::Absent | Phase::Starting | Phase::Ready => {
+            Phase::Authenticating { .. } => {
+                let why = format!("{} ({})", error.message, error.code);
+                login_note(&why, login)
+            }
+            Phase::Greeting { .. }
+            | Phase::Absent
+            | Phase::Starting
+            | Phase::Choosing { .. }
+            | Phase::Ready => {
                 format!(
                     "the agent refused to begin: {} ({})",
                     error.message, error.code
@@ -127,8 +167,11 @@ impl Step<'_> {
     pub(super) fn open_conversation(&mut self) {
         let rpc = self.state.next_rpc;
         let settings = &self.state.settings;
+        if let Some(of) = self.state.fork_of.clone() {
+            return self.open_fork(&of);
+        }
         match self.state.known_as.as_deref() {
-            Some(known_as) if self.state.can_load => {
+            Some(known_as) if self.state.can.load => {
                 let opening = send::Opening {
                     cwd: &settings.cwd,
                     meta: &settings.meta,
@@ -169,14 +212,37 @@ impl Step<'_> {
         self.send(line);
     }
 
-    fn opened(&mut self, opened: Opened) {
+    fn open_fork(&mut self, of: &str) {
+        if !self.state.can.fork {
+            return self.fail_agent("the agent cannot fork a conversation");
+        }
+        let rpc = self.rpc();
+        self.state.phase = Phase::Opening {
+            rpc,
+            by_ms: self.setup_by_ms(),
+            how: Opening::Fork,
+        };
+        let settings = &self.state.settings;
+        let opening = send::Opening {
+            cwd: &settings.cwd,
+            meta: &settings.meta,
+        };
+        let line = send::fork_conversation(rpc, of, opening);
+        self.send(line);
+    }
+
+    fn opened(&mut self, opened: Opened, told: &Value) {
         if opened.known_as.is_some() {
             self.state.known_as = opened.known_as;
+            self.state.fork_of = None;
+        }
+        if let Some(options) = options::offered(told) {
+            self.state.offer.told(options);
         }
         match opened.modes {
             Some(modes) => self.set_mode(modes),
             // An agent without modes has no default that could be a wrong one.
-            None => self.ready(),
+            None => self.choose_next(),
         }
     }
 
@@ -187,14 +253,16 @@ impl Step<'_> {
             .mode_bypass
             .clone()
             .filter(|mode| modes.offered.contains(mode));
-        let wanted = match (settings.asks, bypass) {
-            (Asks::Nobody, Some(bypass)) => bypass,
-            (Asks::Nobody, None) => {
+        let chosen = self.state.offer.chosen_mode().map(str::to_owned);
+        let wanted = match (chosen, settings.asks, bypass) {
+            (Some(chosen), _, _) => chosen,
+            (None, Asks::Nobody, Some(bypass)) => bypass,
+            (None, Asks::Nobody, None) => {
                 let wanted = settings.mode_ask.clone();
                 self.notice("the agent has no mode without questions; each is to be allowed once");
                 wanted
             }
-            (Asks::Person, _) => settings.mode_ask.clone(),
+            (None, Asks::Person, _) => settings.mode_ask.clone(),
         };
         if !modes.offered.contains(&wanted) {
             let offered = modes.offered.join("`, `");
@@ -216,6 +284,9 @@ impl Step<'_> {
     }
 
     fn mode_set(&mut self, wanted: String, result: &Value) {
+        if let Some(options) = options::offered(result) {
+            self.state.offer.told(options);
+        }
         match setup::modes(result) {
             Some(modes) if modes.current != wanted => {
                 let current = modes.current;
@@ -224,13 +295,14 @@ impl Step<'_> {
                 ));
             }
             Some(_) | None => {
+                self.state.offer.mode_is(&wanted);
                 self.mode(wanted);
-                self.ready();
+                self.choose_next();
             }
         }
     }
 
-    fn ready(&mut self) {
+    pub(super) fn ready(&mut self) {
         self.state.phase = Phase::Ready;
         self.send_prompt();
     }
@@ -256,25 +328,33 @@ impl Step<'_> {
         match &mut self.state.phase {
             Phase::Greeting { by_ms, .. }
             | Phase::Opening { by_ms, .. }
-            | Phase::SettingMode { by_ms, .. } => *by_ms = setup_by_ms,
+            | Phase::Authenticating { by_ms, .. }
+            | Phase::SettingMode { by_ms, .. }
+            | Phase::Choosing { by_ms, .. } => *by_ms = setup_by_ms,
             Phase::Absent | Phase::Starting | Phase::Ready => {}
         }
     }
 
     pub(super) fn tick(&mut self) {
-        let due = |by_ms: i64| by_ms <= self.now_ms;
+        let now_ms = self.now_ms;
+        let due = |by_ms: i64| by_ms <= now_ms;
         let cancel = self.state.turn.as_ref().and_then(|turn| turn.cancel_by_ms);
         let step = match self.state.phase {
             Phase::Greeting { by_ms, .. } if due(by_ms) => Some("answer the first message"),
             Phase::Opening { by_ms, .. } if due(by_ms) => Some("open a conversation"),
+            Phase::Authenticating { by_ms, .. } if due(by_ms) => Some("take the account"),
             Phase::SettingMode { by_ms, .. } if due(by_ms) => Some("set its mode"),
+            Phase::Choosing { by_ms, .. } if due(by_ms) => Some("set an option"),
             Phase::Greeting { .. }
             | Phase::Opening { .. }
+            | Phase::Authenticating { .. }
             | Phase::SettingMode { .. }
+            | Phase::Choosing { .. }
             | Phase::Absent
             | Phase::Starting
             | Phase::Ready => None,
         };
+        self.steering_overdue();
         if let Some(step) = step {
             let seconds = self.state.settings.start_ms_max / 1000;
             self.fail_agent(&format!("the agent did not {step} within {seconds} s"));
@@ -301,9 +381,11 @@ impl Step<'_> {
             self.notice(format!("the agent's last words:\n{last_words}"));
         }
         let before_ready = match self.state.phase {
-            Phase::Greeting { .. } | Phase::Opening { .. } | Phase::SettingMode { .. } => {
-                " before it was ready"
-            }
+            Phase::Greeting { .. }
+            | Phase::Opening { .. }
+            | Phase::Authenticating { .. }
+            | Phase::SettingMode { .. }
+            | Phase::Choosing { .. } => " before it was ready",
             Phase::Absent | Phase::Starting | Phase::Ready => "",
         };
         self.agent_over(&self.with_garbage(&format!("{why}{before_ready}")));
@@ -318,9 +400,11 @@ impl Step<'_> {
         }
     }
 
-    fn agent_over(&mut self, why: &str) {
+    pub(super) fn agent_over(&mut self, why: &str) {
         self.state.phase = Phase::Absent;
-        self.state.background = 0;
+        self.no_background();
+        self.state.offer.nobody_asked();
+        self.state.queue.none_on_their_way();
         self.lose_asks(why);
         self.interrupt_calls();
         let outcome = match &self.state.turn {

@@ -212,6 +212,7 @@ fn live(seed: u64) -> World {
         start_ms_max: 1000,
         login: None,
         meta: serde_json::Map::new(),
+        authenticate: None,
     };
     let (mut state, mut world) = (ThreadState::new(settings), World::default());
     let (mut now_ms, mut decisions) = (0, 0);

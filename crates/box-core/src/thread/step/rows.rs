@@ -2,8 +2,9 @@
 
 use super::Step;
 use crate::acp::extension::Extension;
+use crate::acp::options;
 use crate::acp::update::{CallUpdate, Update, Voice, reports_system_error};
-use crate::thread::state::{Action, Health, Opening, Phase, Tail};
+use crate::thread::state::{Action, Health, Opening, Phase, Tail, TitledBy};
 use box_api::thread::{Item, JournalRow, ToolStatus};
 use serde_json::Value;
 
@@ -11,6 +12,8 @@ use serde_json::Value;
 const ROW_TEXT_BYTES_MAX: usize = 256 << 10;
 /// Tool calls that are remembered; beyond, finished ones are forgotten.
 const CALLS_MAX: usize = 1000;
+/// How much of what the agent said is remembered for lists.
+const SAID_BYTES_MAX: usize = 800;
 /// Longest title of a thread.
 const TITLE_CHARS_MAX: usize = 100;
 
@@ -36,11 +39,14 @@ impl Step<'_> {
         if matches!(
             self.state.phase,
             Phase::Opening {
-                how: Opening::Load,
+                how: Opening::Load | Opening::Fork,
                 ..
             }
         ) {
             return;
+        }
+        if let Some(options) = options::offered(&params["update"]) {
+            self.state.offer.told(options);
         }
         if let Some(turn) = self.state.turn.as_mut().filter(|turn| turn.rpc.is_some()) {
             turn.prompt = None;
@@ -56,12 +62,15 @@ impl Step<'_> {
             }) => self.say(voice, &text, message),
             Some(Update::Call(call)) => self.call(call),
             Some(Update::Title { title, item }) => {
-                if let Some(title) = title {
+                if let Some(title) = title.filter(|_| self.state.titled_by == TitledBy::Agent) {
                     self.retitle(&title);
                 }
                 self.append(item);
             }
-            Some(Update::Row(Item::Mode { mode })) => self.mode(mode),
+            Some(Update::Row(Item::Mode { mode })) => {
+                self.state.offer.mode_is(&mode);
+                self.mode(mode);
+            }
             Some(Update::Row(item)) => self.append(item),
             None => {}
         }
@@ -72,8 +81,11 @@ impl Step<'_> {
             Extension::LimitReached { resets_at_ms } => {
                 self.state.limit_resets_at_ms = *resets_at_ms;
             }
-            Extension::Background { tasks } => self.state.background = *tasks,
-            Extension::Other => {}
+            Extension::Background { tasks } => return self.background(tasks.clone()),
+            Extension::Woke(woke) => return self.woke(woke.clone()),
+            Extension::Works if self.state.turn.is_none() => self.state.background.wakes(),
+            Extension::Rests => self.state.background.rests(),
+            Extension::Works | Extension::Other => {}
         }
         self.append(item);
     }
@@ -103,6 +115,9 @@ impl Step<'_> {
     }
 
     fn say(&mut self, voice: Voice, text: &str, message: Option<String>) {
+        if voice == Voice::Text {
+            self.remember_said(text);
+        }
         let mut rest = text;
         while !rest.is_empty() {
             let same = |tail: &&Tail| {
@@ -130,6 +145,16 @@ impl Step<'_> {
             self.say_anew(voice, head, message.clone());
             rest = tail;
         }
+    }
+
+    /// The end of what it said, for lists.
+    fn remember_said(&mut self, text: &str) {
+        let said = &mut self.state.said;
+        let from = text.ceil_char_boundary(text.len().saturating_sub(SAID_BYTES_MAX));
+        said.push_str(&text[from..]);
+        let surplus = said.len().saturating_sub(SAID_BYTES_MAX);
+        let surplus = said.ceil_char_boundary(surplus);
+        said.drain(..surplus);
     }
 
     fn say_anew(&mut self, voice: Voice, text: &str, message: Option<String>) {

@@ -5,9 +5,13 @@
     reason = "JSON literals read better as they are"
 )]
 
+mod many;
+
 use super::Moment;
 use crate::acp::Incoming;
+use crate::thread::back::GoneBack;
 use crate::thread::state::{Action, Asks, Settings, ThreadInput, ThreadState};
+use box_api::decision::FormAnswer;
 use box_api::thread::{DecisionState, Item, ThreadState as Shown};
 use box_api::{BoxId, DecisionId, ThreadId};
 use serde_json::{Value, json};
@@ -31,6 +35,7 @@ impl Stage {
             start_ms_max: 60_000,
             login: Some("log in first".into()),
             meta: serde_json::Map::new(),
+            authenticate: None,
         };
         Self {
             state: ThreadState::new(settings),
@@ -484,7 +489,7 @@ fn a_form_is_a_question_and_what_cannot_be_asked_is_declined() {
         ]
     );
     assert_eq!(
-        stage.line(form(json!({"name":{"type":"string"}}))),
+        stage.line(form(json!({"name":{"type":"object"}}))),
         [
             r#"7 {"kind":"notice","text":"the agent asked for something that cannot be asked here; it was declined"}"#,
             r#"send "f" result {"action":"decline"}"#
@@ -493,24 +498,25 @@ fn a_form_is_a_question_and_what_cannot_be_asked_is_declined() {
 }
 
 #[test]
-fn two_questions_in_one_form_are_two_decisions_and_one_answer() {
+fn two_questions_in_one_form_are_one_decision_answered_once() {
     let mut stage = Stage::running();
-    stage.line(json!({"id":1,"method":"elicitation/create","params":{"mode":"form","message":"m",
-        "requestedSchema":{"properties":{"a":{"enum":["x"],"title":"A?"},"b":{"enum":["y"],"title":"B?"}}}}}));
+    let form = json!({"id":1,"method":"elicitation/create","params":{"mode":"form","message":"m",
+        "requestedSchema":{"properties":{"a":{"enum":["x"],"title":"A?"},"b":{"enum":["y"],"title":"B?"}}}}});
+    assert_eq!(stage.line(form), ["5 open 7 Question `m` []"]);
+    let values = json!({"a":"x","b":"y"}).as_object().cloned().unwrap();
+    let answer = ThreadInput::AnswerForm {
+        decision: DecisionId(7),
+        answer: FormAnswer::Fill { values },
+        by: "me".into(),
+    };
     assert_eq!(
-        stage.answer(7, "x"),
+        stage.step(answer.clone()),
         [
-            "6 close 7 answered x by me",
-            r#"7 open 8 Question `B?` ["y"]"#
-        ]
-    );
-    assert_eq!(
-        stage.answer(8, "y"),
-        [
-            "8 close 8 answered y by me",
+            "6 close 7 answered a=x b=y by me",
             r#"send 1 result {"action":"accept","content":{"a":"x","b":"y"}}"#
         ]
     );
+    assert_eq!(stage.step(answer), Vec::<String>::new(), "once");
 }
 
 #[test]
@@ -568,20 +574,21 @@ fn a_second_prompt_waits_for_the_first_turn() {
     let mut stage = Stage::running();
     assert_eq!(
         stage.prompt("and then"),
-        [r#"5 {"kind":"notice","text":"waits until this turn is over: and then"}"#]
+        [r#"5 {"kind":"queue","waiting":[{"queued":1,"text":"and then","bytes":8}]}"#]
     );
     assert_eq!(
         stage.reply(5, json!({"stopReason":"end_turn"})),
         [
             r#"6 {"kind":"turn_ended","outcome":"done","note":null}"#,
-            r#"7 {"kind":"prompt","text":"and then"}"#,
+            r#"7 {"kind":"queue","waiting":[]}"#,
+            r#"8 {"kind":"prompt","text":"and then"}"#,
             r#"send session/prompt 6 "and then""#
         ]
     );
 }
 
 #[test]
-fn cancel_settles_open_permissions_and_drops_what_waits() {
+fn cancel_settles_open_permissions_and_holds_what_waits() {
     let mut stage = Stage::running();
     stage.permission(json!(0), "t1");
     stage.prompt("later");
@@ -604,9 +611,18 @@ fn cancel_settles_open_permissions_and_drops_what_waits() {
         [
             r#"9 {"kind":"tool_update","call":"t1","status":"interrupted"}"#,
             r#"10 {"kind":"turn_ended","outcome":"cancelled","note":null}"#,
-            r#"11 {"kind":"prompt","text":"later"}"#,
-            r#"12 {"kind":"turn_ended","outcome":"cancelled","note":"this prompt was waiting and has not been sent"}"#
+            r#"11 {"kind":"notice","text":"a prompt waits; it is sent after your next one"}"#
         ]
+    );
+    assert_eq!(
+        stage.prompt("now")[0],
+        r#"12 {"kind":"prompt","text":"now"}"#,
+        "what waits does not go first"
+    );
+    let ended = stage.reply(6, json!({"stopReason":"end_turn"}));
+    assert_eq!(
+        ended[2], r#"15 {"kind":"prompt","text":"later"}"#,
+        "{ended:?}"
     );
 }
 
@@ -759,15 +775,14 @@ fn a_forgotten_conversation_is_taken_up_once_and_the_prompt_sent_again() {
 }
 
 #[test]
-fn what_waits_is_not_done_after_a_turn_that_failed() {
+fn what_waits_is_held_after_a_turn_that_failed() {
     let mut stage = Stage::running();
     stage.prompt("and then");
     assert_eq!(
         stage.gone("the box stopped"),
         [
             r#"6 {"kind":"turn_ended","outcome":"failed","note":"the box stopped"}"#,
-            r#"7 {"kind":"prompt","text":"and then"}"#,
-            r#"8 {"kind":"turn_ended","outcome":"failed","note":"this prompt was waiting and has not been sent"}"#
+            r#"7 {"kind":"notice","text":"a prompt waits; it is sent after your next one"}"#
         ]
     );
 }
@@ -899,17 +914,20 @@ fn a_usage_limit_parks_the_thread_and_what_waits() {
     assert_eq!(
         stage.fail(5, error),
         [
-            r#"7 {"kind":"turn_ended","outcome":"parked","note":"usage limit until 2026-11-29T14:36:35Z: You've hit your limit"}"#,
-            r#"8 {"kind":"prompt","text":"later"}"#,
-            r#"9 {"kind":"turn_ended","outcome":"parked","note":"this prompt was waiting and has not been sent"}"#
-        ]
+            r#"7 {"kind":"turn_ended","outcome":"parked","note":"usage limit until 2026-11-29T14:36:35Z: You've hit your limit; goes on by itself at 2026-11-29T14:36:35Z"}"#,
+        ],
+        "what waits goes on waiting"
     );
     assert_eq!(stage.state.shown(), Shown::Parked);
-    assert_eq!(
-        stage.prompt("now?").len(),
-        2,
-        "a person may try at any time"
-    );
+    assert_eq!(stage.prompt("now?").len(), 1, "it waits as well");
+    let sent: Vec<String> = stage
+        .step(ThreadInput::Resume {
+            by: Some("me".into()),
+        })
+        .into_iter()
+        .filter(|line| line.starts_with("send"))
+        .collect();
+    assert_eq!(sent.len(), 1, "{sent:?}");
 }
 
 #[test]
@@ -985,7 +1003,55 @@ fn background_tasks_are_counted_until_the_agent_is_gone() {
         json!({"method":"_claude/sdkMessage","params":{"message":{"type":"system",
         "subtype":"background_tasks_changed","tasks":[{"task_id":"b"}]}}}),
     );
-    assert_eq!(stage.state.background, 1);
+    assert_eq!(stage.state.background.tasks.len(), 1);
+    assert_eq!(stage.state.shown(), Shown::Background);
     stage.gone("gone");
-    assert_eq!(stage.state.background, 0);
+    assert_eq!(stage.state.background.tasks.len(), 0);
+}
+
+#[test]
+fn a_conversation_that_goes_back_ends_its_turn_and_its_agent_and_loads_what_was_known_then() {
+    let mut stage = Stage::running();
+    let gone = GoneBack {
+        before: 4,
+        known_as: Some("s0".into()),
+        snapshot: "turn-2".into(),
+    };
+    let did = stage.step(ThreadInput::WentBack(gone));
+    let ended =
+        r#"{"kind":"turn_ended","outcome":"cancelled","note":"the box went back to `turn-2`"}"#;
+    assert_eq!(did.first().map(String::as_str), Some("kill 1"));
+    assert!(did.iter().any(|line| line.ends_with(ended)), "{did:?}");
+    let last = did.last().unwrap();
+    assert!(last.ends_with(r#"{"kind":"went_back","before":4,"snapshot":"turn-2"}"#));
+    assert_eq!(stage.state.shown(), Shown::Idle);
+
+    assert_eq!(stage.prompt("go on").last().unwrap(), "start 2");
+    stage.step(ThreadInput::Started);
+    let greeted = stage.reply(
+        6,
+        json!({"protocolVersion":1,"agentCapabilities":{"loadSession":true}}),
+    );
+    assert_eq!(
+        greeted,
+        [r#"send session/load 7 {"cwd":"/workspace","mcpServers":[],"sessionId":"s0"}"#]
+    );
+}
+
+#[test]
+fn a_conversation_that_goes_back_to_its_beginning_begins_anew() {
+    let mut stage = Stage::ready();
+    let gone = GoneBack {
+        before: 1,
+        known_as: None,
+        snapshot: "pristine".into(),
+    };
+    stage.step(ThreadInput::WentBack(gone));
+    stage.prompt("hi");
+    stage.step(ThreadInput::Started);
+    let greeted = stage.reply(
+        5,
+        json!({"protocolVersion":1,"agentCapabilities":{"loadSession":true}}),
+    );
+    assert!(greeted[0].starts_with("send session/new 6 "), "{greeted:?}");
 }

@@ -10,24 +10,21 @@ use serde_json::Value;
 
 /// How long a cancelled agent may take to end its turn.
 const CANCEL_MS_MAX: i64 = 15_000;
-/// How much of a queued prompt is repeated.
-const QUEUED_CHARS_MAX: usize = 60;
 
 impl Step<'_> {
     pub(super) fn prompt(&mut self, text: String) {
         if self.state.title.is_empty() {
             self.retitle(&text);
         }
-        if self.state.turn.is_none() {
+        if self.state.turn.is_none() && !self.is_parked() {
+            self.state.queue.release();
             return self.begin(text);
         }
-        let head: String = text.chars().take(QUEUED_CHARS_MAX).collect();
-        let head = head.split_whitespace().collect::<Vec<_>>().join(" ");
-        self.notice(format!("waits until this turn is over: {head}"));
-        self.state.queue.push_back(text);
+        self.state.queue.push(text);
+        self.queue_row();
     }
 
-    fn begin(&mut self, text: String) {
+    pub(super) fn begin(&mut self, text: String) {
         self.append(Item::Prompt { text: text.clone() });
         self.state.turn = Some(Turn {
             prompt: Some(text),
@@ -37,13 +34,16 @@ impl Step<'_> {
             health: Health::Good,
         });
         self.state.last = None;
+        self.state.background.rests();
         match self.state.phase {
             Phase::Absent => self.start_agent(),
             Phase::Ready => self.send_prompt(),
             Phase::Starting
             | Phase::Greeting { .. }
             | Phase::Opening { .. }
-            | Phase::SettingMode { .. } => {}
+            | Phase::Authenticating { .. }
+            | Phase::SettingMode { .. }
+            | Phase::Choosing { .. } => {}
         }
     }
 
@@ -68,12 +68,12 @@ impl Step<'_> {
     }
 
     pub(super) fn prompt_answered(&mut self, answer: Result<Value, RpcError>) {
-        let settings = &self.state.settings;
         let mut ended = match answer {
             Ok(result) => outcome::from_result(&result),
             Err(error) => {
-                let resets_at_ms = self.state.limit_resets_at_ms;
-                match outcome::from_error(&error, resets_at_ms, settings.login.as_deref()) {
+                let resets_at_ms = self.limit_reset(&error);
+                let login = self.state.settings.login.as_deref();
+                match outcome::from_error(&error, resets_at_ms, login) {
                     Failure::Ended(ended) => ended,
                     Failure::Forgotten if self.ask_again() => return,
                     Failure::Forgotten => Ended {
@@ -87,7 +87,9 @@ impl Step<'_> {
         let health = turn.map_or(Health::Good, |turn| turn.health);
         let cancelled = turn.is_some_and(|turn| turn.cancel_by_ms.is_some());
         match (ended.outcome, health) {
-            (TurnOutcome::Failed, _) if cancelled => ended.outcome = TurnOutcome::Cancelled,
+            (TurnOutcome::Failed | TurnOutcome::Parked, _) if cancelled => {
+                ended.outcome = TurnOutcome::Cancelled;
+            }
             (TurnOutcome::Done, Health::SystemError) => {
                 ended.outcome = TurnOutcome::Failed;
                 ended.note = Some("the agent reported an error of its own".to_owned());
@@ -128,13 +130,22 @@ impl Step<'_> {
                 self.send(line);
                 self.cancel_asks(Some(by));
             }
-            // Cancelled already, or nothing to cancel.
-            Some(_) | None => {}
+            None => self.cancel_parked(by),
+            // Cancelled already.
+            Some(_) => {}
         }
     }
 
     pub(super) fn end_turn(&mut self, ended: Ended) {
-        let Ended { outcome, note } = ended;
+        let Ended { outcome, mut note } = ended;
+        match outcome {
+            TurnOutcome::Parked => note = Some(self.park_at_limit(note)),
+            TurnOutcome::Done => self.state.limit_retries = 0,
+            TurnOutcome::Failed
+            | TurnOutcome::Refused
+            | TurnOutcome::Cancelled
+            | TurnOutcome::StoppedShort => {}
+        }
         if matches!(outcome, TurnOutcome::Cancelled | TurnOutcome::Failed) {
             self.interrupt_calls();
         }
@@ -148,20 +159,19 @@ impl Step<'_> {
         self.next_prompt(outcome);
     }
 
-    /// Whoever cancels means everything that was asked; a usage limit holds for everything too; and
-    /// what was asked on top of a turn that failed is not to be done without it.
+    /// What was asked on top of a turn that failed or was cancelled is for a person to send; and what
+    /// waits behind a parked one goes on waiting.
     fn next_prompt(&mut self, outcome: TurnOutcome) {
-        if matches!(
-            outcome,
-            TurnOutcome::Cancelled | TurnOutcome::Parked | TurnOutcome::Failed
-        ) {
-            for text in std::mem::take(&mut self.state.queue) {
-                self.append(Item::Prompt { text });
-                let note = Some("this prompt was waiting and has not been sent".to_owned());
-                self.append(Item::TurnEnded { outcome, note });
-            }
-        } else if let Some(text) = self.state.queue.pop_front() {
-            self.begin(text);
+        let urgent = self.state.queue.first_is_urgent();
+        match outcome {
+            // It was cancelled for this.
+            TurnOutcome::Cancelled if urgent => self.state.queue.release(),
+            TurnOutcome::Cancelled | TurnOutcome::Failed => self.hold_queue(),
+            TurnOutcome::Parked
+            | TurnOutcome::Done
+            | TurnOutcome::Refused
+            | TurnOutcome::StoppedShort => {}
         }
+        self.next_of_queue();
     }
 }

@@ -1,0 +1,119 @@
+//! The way of a request in: guard, then what needs no cookie, then the cookie, then its route.
+
+use super::answer::{self, Answer};
+use super::call::Call;
+use super::guard::{Passed, Stopped, one};
+use super::routes::{self, Found};
+use super::{Ends, Web, health, metrics, pair, socket, statics};
+use crate::problem;
+use box_core::sign_ins::{self, Known};
+use hyper::body::Incoming;
+use hyper::header::{COOKIE, HeaderMap};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, StatusCode};
+use std::sync::Arc;
+
+/// Longest query, bytes.
+const QUERY_BYTES_MAX: usize = 8 << 10;
+
+pub(super) async fn pass(web: &Arc<Web>, ends: Ends, request: Request<Incoming>) -> Answer {
+    web.counts.request();
+    let (head, body) = request.into_parts();
+    let answer = match web.guard.judge((ends.local, ends.peer), &head) {
+        Err(Stopped::Host(host)) => answer::problem(&problem::misdirected(&host)),
+        Err(Stopped::Origin) => answer::problem(&problem::foreign_origin()),
+        Ok(passed) => enter(web, passed, head, body).await,
+    };
+    web.counts.answer(answer.status());
+    answer::finish(answer, &web.door.host.build)
+}
+
+async fn enter(web: &Arc<Web>, passed: Passed, head: Parts, body: Incoming) -> Answer {
+    let path = head.uri.path();
+    let reads = head.method == Method::GET || head.method == Method::HEAD;
+    match path {
+        "/api/pair" if head.method == Method::POST => pair::handle(web, passed, &head, body).await,
+        "/healthz" if reads => health::handle(web, known(web, &head.headers).await.as_ref()).await,
+        "/metrics" if reads && web.door.host.settings.page.metrics.value => {
+            metrics::handle(web).await
+        }
+        _ if reads && !is_inner(path) => statics::handle(&head),
+        _ => match known(web, &head.headers).await {
+            Some(known) => inside(web, known, head, body).await,
+            None => answer::problem(&problem::signed_out()),
+        },
+    }
+}
+
+/// What is not the page's own files.
+fn is_inner(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next();
+    matches!(first, Some("api" | "ws" | "metrics"))
+}
+
+async fn inside(web: &Arc<Web>, known: Known, mut head: Parts, body: Incoming) -> Answer {
+    let path = head.uri.path().to_owned();
+    match path.as_str() {
+        "/metrics" => return metrics::handle(web).await,
+        "/ws" => return socket::upgrade(web, known, &mut head),
+        _ => {}
+    }
+    let (route, names) = match routes::find(&head.method, &path) {
+        Found::Route(route, names) => (route, names),
+        Found::OtherMethod => {
+            return answer::problem(&problem::other_method(head.method.as_str(), &path));
+        }
+        Found::Nothing => return answer::problem(&problem::no_endpoint(&path)),
+    };
+    let query = head.uri.query().unwrap_or_default();
+    if query.len() > QUERY_BYTES_MAX {
+        return answer::empty(StatusCode::URI_TOO_LONG);
+    }
+    let query = url::form_urlencoded::parse(query.as_bytes()).into_owned();
+    let call = Call {
+        web: Arc::clone(web),
+        caller: known.caller,
+        sign_in: known.sign_in,
+        names,
+        query: query.collect(),
+        headers: head.headers,
+        body,
+    };
+    match (route.run)(call).await {
+        Ok(answer) => answer,
+        Err(problem) => answer::problem(&problem),
+    }
+}
+
+/// Whom the cookie stands for. A store that does not answer lets nobody in.
+async fn known(web: &Web, headers: &HeaderMap) -> Option<Known> {
+    let name = pair::cookie_name(web);
+    let cookie = cookie(headers, &name)?;
+    match sign_ins::known(&web.door.host, cookie).await {
+        Ok(known) => known,
+        Err(error) => {
+            tracing::error!(%error, "a cookie could not be looked up");
+            None
+        }
+    }
+}
+
+/// The value of a cookie that is there once.
+fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let lines = headers.get_all(COOKIE).iter();
+    let mut found = lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .filter(|(named, _)| *named == name)
+        .map(|(_, value)| value);
+    match (found.next(), found.next()) {
+        (Some(value), None) => Some(value),
+        _ => None,
+    }
+}
+
+/// What a browser calls itself.
+pub(super) fn agent(headers: &HeaderMap) -> &str {
+    one(headers, &hyper::header::USER_AGENT).unwrap_or("a browser without a name")
+}
