@@ -5,6 +5,7 @@
 //! inside one run only.
 
 mod copies;
+mod egress;
 mod exec;
 mod host;
 mod image;
@@ -32,14 +33,21 @@ pub(crate) trait Contestant {
     fn round(&mut self) -> Result<u64>;
 }
 
-type Bench = fn() -> Result<rows::Rows>;
+#[derive(Clone, Copy)]
+enum Bench {
+    /// Gives times, which are printed here.
+    Times(fn() -> Result<rows::Rows>),
+    /// Has other figures and prints them itself.
+    Figures(fn(Form) -> Result<()>),
+}
 
 const BENCHES: &[(&str, Bench)] = &[
-    ("start", start::run),
-    ("exec", exec::run),
-    ("clone", copies::clones),
-    ("snapshot", copies::snapshots),
-    ("image", image::run),
+    ("start", Bench::Times(start::run)),
+    ("exec", Bench::Times(exec::run)),
+    ("clone", Bench::Times(copies::clones)),
+    ("snapshot", Bench::Times(copies::snapshots)),
+    ("image", Bench::Times(image::run)),
+    ("egress", Bench::Figures(egress::run)),
 ];
 
 pub(crate) fn run(name: &str, form: Form) -> Result<()> {
@@ -47,7 +55,11 @@ pub(crate) fn run(name: &str, form: Form) -> Result<()> {
         let known: Vec<&str> = BENCHES.iter().map(|(name, _)| *name).collect();
         bail!("no bench `{name}`; there are {}", known.join(", "));
     };
-    let Some(rows) = stage::in_own_network(*bench)? else {
+    let times = match *bench {
+        Bench::Figures(print) => return print(form),
+        Bench::Times(times) => times,
+    };
+    let Some(rows) = stage::in_own_network(times)? else {
         return Ok(());
     };
     match form {

@@ -13,6 +13,7 @@ mod faults;
 mod fuzz;
 mod run;
 mod security;
+mod soak;
 mod test;
 
 use std::process::ExitCode;
@@ -25,10 +26,11 @@ House work.
                                    hosts chaos clients-heavy
   cargo xtask clients --write      write docs/clients.md from what the clients' parts found
   cargo xtask bench <name> [--json] measure beside the named peers: start exec
-                                   clone snapshot
+                                   clone snapshot image egress
   cargo xtask chaos --cuts N [--seed S] kill the host in mid-verb, then look for losses and left-overs
   cargo xtask faults decisions --runs N [--seed S] decisions under kills and cuts: lost, doubled, gaps
   cargo xtask fuzz --minutes N [--seed S] each fuzz target of box-egress for so long
+  cargo xtask soak --minutes N      mixed traffic of many boxes: memory stays flat, no byte is lost
   cargo xtask security [--check]   run the drill and copy its table into SECURITY.md
   cargo xtask dist [--debug]       make the release archive and its checksum
 ";
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         ["chaos", rest @ ..] => chaos::Plan::parse(rest).and_then(chaos::run),
         ["faults", rest @ ..] => faults::Plan::parse(rest).and_then(faults::run),
         ["fuzz", rest @ ..] => fuzz::Plan::parse(rest).and_then(fuzz::run),
+        ["soak", rest @ ..] => soak::parse(rest).and_then(soak::run),
         ["security"] => security::write(),
         ["security", "--check"] => security::check(),
         _ => {
