@@ -81,7 +81,9 @@ impl Long {
 fn fill(database: &std::path::Path, thread: ThreadId) -> (u32, u64) {
     let mut tables = rusqlite::Connection::open(database).unwrap();
     tables.busy_timeout(crate::host::PATIENCE).unwrap();
-    let tables = tables.transaction().unwrap();
+    // One that reads before it writes is not waited for (https://sqlite.org/lang_transaction.html).
+    let at_once = rusqlite::TransactionBehavior::Immediate;
+    let tables = tables.transaction_with_behavior(at_once).unwrap();
     let epoch: u32 = tables
         .query_row(
             "SELECT epoch FROM threads WHERE id = ?",
