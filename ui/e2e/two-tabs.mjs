@@ -25,7 +25,7 @@ await run(async () => {
   await two.waitForSelector("[data-view=decision][data-state=answered]");
   // And an answer that comes too late is refused, with the reason.
   const late = await two.evaluate(async (decision) => {
-    const answered = await fetch(`/api/decisions/${decision}/answer`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ option: "x" }) });
+    const answered = await fetch(`/api/decisions/${decision}/answer`, { method: "POST", headers: { "content-type": "application/json", "x-box-proof": localStorage.getItem("boxes:proof") }, body: JSON.stringify({ option: "x" }) });
     return { status: answered.status, problem: await answered.json() };
   }, id);
   if (late.status !== 409) fail(`a late answer is answered ${late.status}: ${JSON.stringify(late.problem)}`);

@@ -1,6 +1,6 @@
 // What the page knows: who it is, boxes, threads, decisions, and the threads that are open.
 import { Link, type Follower, type Wire } from "./link";
-import { Refused, ask, randomId } from "./rest";
+import { Refused, ask, proof, randomId } from "./rest";
 import { Cell } from "./store";
 import { ThreadStore } from "./thread/store";
 import type { BoxCard, FormAnswer, Me, Problem, ServerFrame, ThreadAct, ThreadInBox, Topic, Waiting } from "./wire";
@@ -133,7 +133,7 @@ class Topical<T> implements Follower {
 
 function socket(): Wire {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-  return new WebSocket(`${scheme}//${location.host}/ws`) as unknown as Wire;
+  return new WebSocket(`${scheme}//${location.host}/ws`, ["boxes", proof()]) as unknown as Wire;
 }
 
 /** Kept in this browser. Private windows may have no storage. */

@@ -1,11 +1,41 @@
 // Markdown of agents as elements: marked's lexer, our own renderer. Raw HTML stays text, no
 // script address becomes a link, and no picture of another machine is fetched.
 import { type Token, type Tokens, lexer } from "marked";
-import type { ComponentChildren } from "preact";
+import { Component, type ComponentChildren } from "preact";
 import { memo, useMemo, useRef } from "react";
 
 /** Where a link may lead. */
 const SAFE = /^(https?:|mailto:|#)/i;
+
+/** Quotes and lists within each other, so deep that reading them takes the stack. */
+const DEEP = /^(?:[ \t]*(?:>|[*+-](?=[ \t])|\d{1,9}[.)](?=[ \t]))){24,}/m;
+/** What emphasis is made of; reading it takes the square of how much there is. */
+const MARKS = /[*_~[\]]/g;
+const MARKS_MAX = 4_000;
+
+/** The blocks of a text; of one that is made to be hard to read, the text as it is. */
+function read(text: string): Token[] {
+  const asItIs = (): Token[] => [{ type: "code", raw: text, text } as Token];
+  if (DEEP.test(text) || (text.match(MARKS)?.length ?? 0) > MARKS_MAX) return asItIs();
+  try {
+    return lexer(text) as Token[];
+  } catch {
+    return asItIs();
+  }
+}
+
+/** Shows the text as it is where its elements cannot be made; the rest of the page goes on. */
+class Careful extends Component<{ text: string; children: ComponentChildren }, { failed: boolean }> {
+  state = { failed: false };
+
+  static getDerivedStateFromError() {
+    return { failed: true };
+  }
+
+  render() {
+    return this.state.failed ? <pre>{this.props.text}</pre> : this.props.children;
+  }
+}
 
 /** The tokens of a text that grows: only its last two blocks are read again. */
 export class Growing {
@@ -20,7 +50,7 @@ export class Growing {
       this.#from = 0;
     }
     this.#text = text;
-    const tokens = lexer(text.slice(this.#from)) as Token[];
+    const tokens = read(text.slice(this.#from));
     const settled = Math.max(0, tokens.length - 2);
     for (const token of tokens.slice(0, settled)) {
       this.#done.push(token);
@@ -154,9 +184,13 @@ const MemoBlock = memo(Block, (before, after) => before.token === after.token);
 export const Markdown = memo(function Markdown({ text, grows }: { text: string; grows?: boolean }) {
   const growing = useRef<Growing | null>(null);
   const tokens = useMemo(() => {
-    if (!grows) return lexer(text) as Token[];
+    if (!grows) return read(text);
     growing.current ??= new Growing();
     return growing.current.read(text);
   }, [text, grows]);
-  return <div class="prose">{blocks(tokens)}</div>;
+  return (
+    <div class="prose">
+      <Careful text={text}>{blocks(tokens)}</Careful>
+    </div>
+  );
 });

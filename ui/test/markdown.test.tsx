@@ -42,3 +42,20 @@ it("begins headings below the page's own", () => {
   const page = shown("# a\n\n## b\n\n### c");
   expect([...page.querySelectorAll("h1,h2,h3")].map((heading) => heading.tagName)).toEqual(["H2", "H2", "H3"]);
 });
+
+it.each([
+  ["quotes", "> ".repeat(8_000)],
+  ["lists", "* ".repeat(4_000)],
+  ["numbers", "1. ".repeat(4_000)],
+  ["emphasis", "*a_".repeat(20_000)],
+  ["brackets", "[".repeat(30_000)],
+])("shows %s without end as they are", (_, bomb) => {
+  const page = shown(`first ${bomb}\n\n${bomb}`);
+  expect(page.textContent).toContain(bomb.trim().slice(0, 1_000));
+  expect(page.querySelectorAll("*").length).toBeLessThan(20);
+});
+
+it("still reads what people write", () => {
+  const page = shown("> a\n>\n> > b\n\n- 1\n  - 2\n    - 3\n\n------------------------------\n\n*x* and _y_");
+  expect([...page.querySelectorAll("blockquote, ul, hr, em")].map((element) => element.tagName)).toEqual(["BLOCKQUOTE", "BLOCKQUOTE", "UL", "UL", "UL", "HR", "EM", "EM"]);
+});

@@ -6,7 +6,7 @@
 //!
 //! | Method and path | Body | Answer |
 //! | --- | --- | --- |
-//! | `POST /api/pair` | [`Pair`] | [`Me`], and the cookie |
+//! | `POST /api/pair` | [`Pair`] | [`PairedBrowser`], and the cookie |
 //! | `GET /api/me` | | [`Me`] |
 //! | `POST /api/sign-out` | | 204 |
 //! | `GET /api/sign-ins` | | [`SignIns`] |
@@ -71,7 +71,7 @@ pub use rest::{
     SnapshotList, TakeAsk, Threads, Tint, UndeleteAsk, UsageNow,
 };
 pub use sign_in::{
-    LINK_MS_MAX, Me, NewLink, PageAsk, Pair, PairingLink, SignIn, SignIns, TierWord,
+    LINK_MS_MAX, Me, NewLink, PageAsk, Pair, PairedBrowser, PairingLink, SignIn, SignIns, TierWord,
 };
 pub use socket::{
     ClientFrame, Command, INBOUND_BYTES_MAX, PING_MS, SUBSCRIPTIONS_MAX, ServerFrame, Topic,

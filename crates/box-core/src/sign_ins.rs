@@ -114,6 +114,9 @@ pub enum RevokeError {
 pub struct Paired {
     pub sign_in: SignIn,
     pub cookie: Zeroizing<String>,
+    /// What its page keeps beside the cookie and shows with it: browsers keep it by origin, ports
+    /// and all.
+    pub proof: Zeroizing<String>,
     pub caller: Caller,
 }
 
@@ -153,13 +156,20 @@ pub async fn link(host: &Host, caller: &Caller) -> Result<PairingLink, LinkError
     })
 }
 
-/// Pairs a browser that has a link's code. The link is used up, whatever comes after.
+/// Pairs a browser that has a link's code. The link is used up, whatever comes after. `at` is the
+/// name and port it came to, in lower case: the cookie is worth nothing at another.
 ///
 /// # Errors
 /// [`PairError`]
-pub async fn pair(host: &Host, code: &str, agent: &str) -> Result<Paired, PairError> {
+pub async fn pair(host: &Host, code: &str, agent: &str, at: &str) -> Result<Paired, PairError> {
     let link = hash(code);
-    let (cookie, key) = secret(host);
+    let ((cookie, _), (proof, _)) = (secret(host), secret(host));
+    let shown = Shown {
+        cookie: &cookie,
+        proof: &proof,
+        at,
+    };
+    let key = shown.key();
     let now_ms = host.now_ms();
     let id = BoxId::from_random(host.random.bytes()).to_string()[..8].to_owned();
     let agent = shortened(agent);
@@ -186,16 +196,37 @@ pub async fn pair(host: &Host, code: &str, agent: &str) -> Result<Paired, PairEr
     Ok(Paired {
         sign_in,
         cookie,
+        proof,
         caller,
     })
 }
 
-/// Whom a cookie stands for; `None` when nobody, or not any more.
+/// What a browser shows to be let in.
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "whoever has it is let in")]
+pub struct Shown<'a> {
+    pub cookie: &'a str,
+    pub proof: &'a str,
+    /// The name and port it came to, in lower case.
+    pub at: &'a str,
+}
+
+impl Shown<'_> {
+    /// Cookies know no ports, and one that was taken from a browser here could be shown elsewhere:
+    /// it is only known together with its proof and with where it was given.
+    fn key(self) -> Key {
+        let hash = Sha256::new().chain_update(self.cookie).chain_update([0]);
+        let hash = hash.chain_update(self.proof).chain_update([0]);
+        hash.chain_update(self.at).finalize().into()
+    }
+}
+
+/// Whom a browser stands for; `None` when nobody, or not any more.
 ///
 /// # Errors
 /// What the store said.
-pub async fn known(host: &Host, cookie: &str) -> Result<Option<Known>, StoreError> {
-    let key = hash(cookie);
+pub async fn known(host: &Host, shown: Shown<'_>) -> Result<Option<Known>, StoreError> {
+    let key = shown.key();
     let now_ms = host.now_ms();
     let kept = host
         .store

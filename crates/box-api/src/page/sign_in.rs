@@ -18,6 +18,19 @@ pub struct Pair {
     pub code: String,
 }
 
+/// What a browser gets for a code, beside the cookie.
+#[derive(Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[expect(
+    missing_debug_implementations,
+    reason = "whoever has the proof and the cookie is let in"
+)]
+pub struct PairedBrowser {
+    pub me: Me,
+    /// Shown with every request in `x-box-proof`, and as the second protocol of the WebSocket.
+    pub proof: String,
+}
+
 /// Whom the host takes this browser for, and what it offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]

@@ -4,9 +4,9 @@
 
 use super::{
     Agents, AnswerAsk, Begun, Boxes, ClientFrame, Decisions, Doctor, Events, Hurry, LogPage, Me,
-    NetLog, NewBoxAsk, NewLink, OpenAsk, Pair, ParkAsk, ParkedThreads, RemoveAsk, RenameAsk,
-    RowsPage, RunAsk, ServerFrame, ShellAsk, SignIns, SnapshotList, TakeAsk, Threads, UndeleteAsk,
-    UsageNow,
+    NetLog, NewBoxAsk, NewLink, OpenAsk, Pair, PairedBrowser, ParkAsk, ParkedThreads, RemoveAsk,
+    RenameAsk, RowsPage, RunAsk, ServerFrame, ShellAsk, SignIns, SnapshotList, TakeAsk, Threads,
+    UndeleteAsk, UsageNow,
 };
 use crate::Problem;
 use crate::control::{Attached, Restored, ShellEnded, Status};
@@ -49,6 +49,7 @@ fn export_everything(config: &Config) {
     export::<RowsPage>(config);
     export::<Me>(config);
     export::<Pair>(config);
+    export::<PairedBrowser>(config);
     export::<SignIns>(config);
     export::<Agents>(config);
     export::<Boxes>(config);

@@ -351,9 +351,10 @@ fn status_word(status: ToolStatus) -> &'static str {
 /// ACP knows four kinds; a choice is none of the other three.
 fn kind(kind: OptionKind) -> &'static str {
     match kind {
-        OptionKind::AllowOnce | OptionKind::Choice | OptionKind::Other => "allow_once",
+        OptionKind::AllowOnce | OptionKind::Choice => "allow_once",
         OptionKind::AllowAlways => "allow_always",
-        OptionKind::RejectOnce => "reject_once",
+        // An editor may allow by itself; what is not known to allow is not offered as that.
+        OptionKind::RejectOnce | OptionKind::Other => "reject_once",
         OptionKind::RejectAlways => "reject_always",
     }
 }

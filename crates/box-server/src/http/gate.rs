@@ -6,15 +6,18 @@ use super::guard::{Passed, Stopped, one};
 use super::routes::{self, Found};
 use super::{Ends, Web, health, metrics, pair, socket, statics};
 use crate::problem;
-use box_core::sign_ins::{self, Known};
+use box_core::sign_ins::{self, Known, Shown};
 use hyper::body::Incoming;
-use hyper::header::{COOKIE, HeaderMap};
+use hyper::header::{COOKIE, HeaderMap, HeaderName, SEC_WEBSOCKET_PROTOCOL};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 use std::sync::Arc;
 
 /// Longest query, bytes.
 const QUERY_BYTES_MAX: usize = 8 << 10;
+const PROOF: HeaderName = HeaderName::from_static("x-box-proof");
+/// What a page's WebSocket speaks.
+pub(super) const SOCKET_PROTOCOL: &str = "boxes";
 
 pub(super) async fn pass(web: &Arc<Web>, ends: Ends, request: Request<Incoming>) -> Answer {
     web.counts.request();
@@ -31,14 +34,17 @@ pub(super) async fn pass(web: &Arc<Web>, ends: Ends, request: Request<Incoming>)
 async fn enter(web: &Arc<Web>, passed: Passed, head: Parts, body: Incoming) -> Answer {
     let path = head.uri.path();
     let reads = head.method == Method::GET || head.method == Method::HEAD;
+    let at = passed.host.clone();
     match path {
         "/api/pair" if head.method == Method::POST => pair::handle(web, passed, &head, body).await,
-        "/healthz" if reads => health::handle(web, known(web, &head.headers).await.as_ref()).await,
+        "/healthz" if reads => {
+            health::handle(web, known(web, &head.headers, &at).await.as_ref()).await
+        }
         "/metrics" if reads && web.door.host.settings.page.metrics.value => {
             metrics::handle(web).await
         }
         _ if reads && !is_inner(path) => statics::handle(&head),
-        _ => match known(web, &head.headers).await {
+        _ => match known(web, &head.headers, &at).await {
             Some(known) => inside(web, known, head, body).await,
             None => answer::problem(&problem::signed_out()),
         },
@@ -86,16 +92,29 @@ async fn inside(web: &Arc<Web>, known: Known, mut head: Parts, body: Incoming) -
 }
 
 /// Whom the cookie stands for. A store that does not answer lets nobody in.
-async fn known(web: &Web, headers: &HeaderMap) -> Option<Known> {
+async fn known(web: &Web, headers: &HeaderMap, at: &str) -> Option<Known> {
     let name = pair::cookie_name(web);
-    let cookie = cookie(headers, &name)?;
-    match sign_ins::known(&web.door.host, cookie).await {
+    let shown = Shown {
+        cookie: cookie(headers, &name)?,
+        proof: proof(headers)?,
+        at,
+    };
+    match sign_ins::known(&web.door.host, shown).await {
         Ok(known) => known,
         Err(error) => {
             tracing::error!(%error, "a cookie could not be looked up");
             None
         }
     }
+}
+
+/// What the page keeps by origin. A browser lets no script set a header of a WebSocket but its
+/// protocols, of which the second is it.
+fn proof(headers: &HeaderMap) -> Option<&str> {
+    one(headers, &PROOF).or_else(|| {
+        let (first, second) = one(headers, &SEC_WEBSOCKET_PROTOCOL)?.split_once(',')?;
+        (first.trim() == SOCKET_PROTOCOL).then(|| second.trim())
+    })
 }
 
 /// The value of a cookie that is there once.

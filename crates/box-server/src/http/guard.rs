@@ -24,8 +24,10 @@ pub(super) struct Guard {
 }
 
 /// What a request that may go on was found to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Passed {
+    /// The name and port it came to, in lower case; without the port where it is that of https.
+    pub(super) host: String,
     /// It came to a proxy over TLS: the cookie need never go without.
     pub(super) secure: bool,
     /// Who is to be counted for it.
@@ -74,6 +76,7 @@ impl Guard {
             (Via::Proxy | Via::Nobody, _) => Scheme::Http,
         };
         let passed = Passed {
+            host: host.strip_suffix(":443").unwrap_or(&host).to_owned(),
             secure: scheme == Scheme::Https,
             peer: client(&head.headers, peer.ip(), via),
         };

@@ -9,7 +9,13 @@ const pair = async () => {
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ code }),
   });
-  if (answer.ok) { say("Paired."); location.replace("/"); return; }
+  if (answer.ok) {
+    // Kept by origin, ports and all; the cookie is not.
+    localStorage.setItem("boxes:proof", (await answer.json()).proof);
+    say("Paired.");
+    location.replace("/");
+    return;
+  }
   const problem = await answer.json();
   say(problem.hint ? `${problem.title}: ${problem.hint}` : problem.title);
 };

@@ -5,7 +5,7 @@ use super::answer::{self, Answer};
 use super::guard::{Passed, is_upgrade};
 use super::{Web, gate, me};
 use crate::problem;
-use box_api::page::Pair;
+use box_api::page::{Pair, PairedBrowser};
 use box_core::sign_ins::{self, Known};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
@@ -34,8 +34,9 @@ pub(super) async fn handle(web: &Web, passed: Passed, head: &Parts, body: Incomi
         web.pairing.failed(passed.peer, now_ms).await;
         return answer::problem(&problem::body("it has no `code`"));
     };
-    let paired = sign_ins::pair(&web.door.host, &pair.code, gate::agent(&head.headers)).await;
-    let paired = match paired {
+    let agent = gate::agent(&head.headers);
+    let paired = sign_ins::pair(&web.door.host, &pair.code, agent, &passed.host);
+    let paired = match paired.await {
         Ok(paired) => paired,
         Err(error) => {
             web.pairing.failed(passed.peer, now_ms).await;
@@ -53,7 +54,10 @@ pub(super) async fn handle(web: &Web, passed: Passed, head: &Parts, body: Incomi
         cookie_name(web),
         *paired.cookie
     ));
-    let mut done = answer::json(&me::of(&web.door.host, &known));
+    let mut done = answer::json(&PairedBrowser {
+        me: me::of(&web.door.host, &known),
+        proof: paired.proof.to_string(),
+    });
     if let Ok(mut value) = HeaderValue::from_str(&cookie) {
         value.set_sensitive(true);
         done.headers_mut().insert(SET_COOKIE, value);

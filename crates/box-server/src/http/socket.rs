@@ -8,6 +8,7 @@ mod session;
 
 use super::Web;
 use super::answer::{self, Answer};
+use super::gate;
 use super::guard::one;
 use crate::problem;
 use base64::Engine as _;
@@ -16,7 +17,7 @@ use box_core::sign_ins::Known;
 use commands::Done;
 use hyper::header::{
     CONNECTION, HeaderMap, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
-    SEC_WEBSOCKET_VERSION, UPGRADE,
+    SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
@@ -87,6 +88,10 @@ pub(super) fn upgrade(web: &Arc<Web>, known: Known, head: &mut Parts) -> Answer 
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    headers.insert(
+        SEC_WEBSOCKET_PROTOCOL,
+        HeaderValue::from_static(gate::SOCKET_PROTOCOL),
+    );
     switching
 }
 

@@ -48,6 +48,7 @@ pub(crate) struct Browser {
     pub(crate) address: SocketAddr,
     /// As its `Cookie` header has it.
     pub(crate) cookie: Option<String>,
+    pub(crate) proof: Option<String>,
 }
 
 impl Site {
@@ -66,6 +67,7 @@ impl Site {
         Browser {
             address: self.address,
             cookie: None,
+            proof: None,
         }
     }
 
@@ -86,6 +88,7 @@ impl Site {
         let paired = browser.pair(&code).await;
         assert_eq!(paired.status, StatusCode::OK, "{paired:?}");
         browser.cookie = Some(cookie(&paired));
+        browser.proof = paired.json()["proof"].as_str().map(str::to_owned);
         browser
     }
 }
@@ -104,6 +107,11 @@ impl Browser {
             ("user-agent", "Test/1.0".to_owned()),
         ];
         headers.extend(self.cookie.iter().map(|cookie| ("cookie", cookie.clone())));
+        headers.extend(
+            self.proof
+                .iter()
+                .map(|proof| ("x-box-proof", proof.clone())),
+        );
         headers
     }
 

@@ -146,6 +146,51 @@ async fn whoever_guesses_codes_is_made_to_wait() {
     );
 }
 
+/// A server at another port of the same name is sent the cookie, and never what stands beside it.
+#[tokio::test]
+async fn a_cookie_alone_lets_nobody_in() {
+    let site = Site::start().await;
+    let browser = site.browser().await;
+    let mut headers = browser.own_headers();
+    headers.retain(|(name, _)| *name != "x-box-proof");
+    for (wrong, right) in [
+        (None, 401),
+        (Some("none"), 401),
+        (browser.proof.as_deref(), 200),
+    ] {
+        let mut shown = headers.clone();
+        shown.extend(wrong.map(|proof| ("x-box-proof", proof.to_owned())));
+        let got = browser.send(Method::GET, "/api/me", shown, Vec::new());
+        assert_eq!(got.await.status.as_u16(), right, "{wrong:?}");
+        let mut shown = headers.clone();
+        shown.extend(wrong.map(|proof| ("sec-websocket-protocol", format!("boxes, {proof}"))));
+        let opened = Socket::open(site.address, &shown).await.err();
+        assert_eq!(opened.unwrap_or(200), right, "{wrong:?}");
+    }
+}
+
+/// Whoever gets a cookie that was given at one name of ours shows it at another in vain.
+#[tokio::test]
+async fn a_cookie_is_worth_nothing_at_another_name_of_ours() {
+    let site = Site::start().await;
+    let browser = site.browser().await;
+    assert_eq!(browser.get("/api/me").await.status, StatusCode::OK);
+    let other = format!("localhost:{}", site.address.port());
+    let mut headers = browser.own_headers();
+    headers.retain(|(name, _)| !matches!(*name, "host" | "origin"));
+    headers.extend([
+        ("host", other.clone()),
+        ("origin", format!("http://{other}")),
+    ]);
+    let got = browser.send(Method::GET, "/api/me", headers.clone(), Vec::new());
+    assert_eq!(got.await.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(Socket::open(site.address, &headers).await.err(), Some(401));
+    // It is one of ours: the page itself is there.
+    headers.retain(|(name, _)| *name != "cookie");
+    let page = browser.send(Method::GET, "/", headers, Vec::new()).await;
+    assert_eq!(page.status, StatusCode::OK);
+}
+
 #[tokio::test]
 async fn a_revoked_sign_in_is_out_at_once() {
     let site = Site::start().await;
