@@ -19,6 +19,10 @@ const ENDING_WAIT: Duration = Duration::from_secs(2);
 /// Between looks whether it does; doubled from the first to the longest.
 const LOOK_FIRST: Duration = Duration::from_micros(200);
 const LOOK_LONGEST: Duration = Duration::from_millis(50);
+/// After so many looks in vain it is let go and told anew: the old freezer can stay on its way for
+/// ever when processes are born while it looks (cgroup v1, freezer-subsystem.rst; runc does likewise).
+const LOOKS_A_TRY: u32 = 12;
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 #[async_trait]
 impl Freezer for NativeRuntime {
@@ -37,17 +41,20 @@ impl Freezer for NativeRuntime {
 async fn freeze(engine: &Engine, id: &BoxId) -> Result<(), RuntimeError> {
     let _turn = engine.turns.take(id).await;
     let (first, pidfd) = running(engine, id)?;
-    put(engine, id, (Motion::Frozen, &pidfd)).await?;
     let deadline = Instant::now() + STILL_WAIT;
-    let mut pause = LOOK_FIRST;
     while Instant::now() < deadline {
-        match motion(engine, id, first)? {
-            Motion::Frozen => return Ok(()),
-            Motion::Thawed => sleep(pause).await,
+        put(engine, id, (Motion::Frozen, &pidfd)).await?;
+        let mut pause = LOOK_FIRST;
+        for _ in 0..LOOKS_A_TRY {
+            match motion(engine, id, first)? {
+                Motion::Frozen => return Ok(()),
+                Motion::Thawed => sleep(pause).await,
+            }
+            pause = (pause * 2).min(LOOK_LONGEST);
         }
-        pause = (pause * 2).min(LOOK_LONGEST);
+        put(engine, id, (Motion::Thawed, &pidfd)).await?;
+        sleep(BETWEEN_TRIES).await;
     }
-    put(engine, id, (Motion::Thawed, &pidfd)).await?;
     Err(RuntimeError::Refused {
         why: format!(
             "a process of box {id} did not stand still in {} s",

@@ -10,6 +10,20 @@ const NO_PROXY: &str = "env -u HTTP_PROXY -u HTTPS_PROXY -u ALL_PROXY \
     -u http_proxy -u https_proxy -u all_proxy";
 const PASSWORD: &str = "pass-of-the-company";
 
+/// Fetches `https://<name>/` from inside the box `one`; says what the way out saw when the answer
+/// is another.
+#[track_caller]
+fn answers(host: &TestHost, name: &str, expected: &str) {
+    let said = status(host, name);
+    if said.out != expected {
+        let seen = host.run(&["net", "one"]);
+        panic!(
+            "{name}: not {expected}: {said}\n{seen}\n{}",
+            host.whereabouts()
+        );
+    }
+}
+
 /// The status of `https://<name>/`, from inside the box `one`.
 fn status(host: &TestHost, name: &str) -> Said {
     let script =
@@ -38,8 +52,8 @@ fn levels_add_deny_wins_and_the_settings_are_read_again() {
     host.ok(&[
         "new", "one", "--net", "locked", "--allow", "ok.test", "--allow", "bad.test",
     ]);
-    assert_eq!(status(&host, "ok.test").out, "200");
-    assert_eq!(status(&host, "bad.test").out, "451");
+    answers(&host, "ok.test", "200");
+    answers(&host, "bad.test", "451");
     let shown = json(&host.ok(&["policy", "show", "one", "--json"]));
     let entries = shown["entries"].to_string();
     assert!(
@@ -49,10 +63,10 @@ fn levels_add_deny_wins_and_the_settings_are_read_again() {
     let findings = shown["findings"].to_string();
     assert!(findings.contains("deny wins"), "{findings}");
     // A set is taken on by its name.
-    assert_eq!(status(&host, "ci.test").out, "451");
+    answers(&host, "ci.test", "451");
     host.run(&["set", "one", "net-set=nope"]).assert_code(2);
     host.ok(&["set", "one", "net-set=ci"]);
-    assert_eq!(status(&host, "ci.test").out, "200");
+    answers(&host, "ci.test", "200");
     let text = host.ok(&["policy", "show", "one"]);
     assert!(text.contains("set ci"), "{text}");
     // What cannot be used changes nothing; what can holds at once.
@@ -60,16 +74,16 @@ fn levels_add_deny_wins_and_the_settings_are_read_again() {
     let refused = host.run(&["policy", "reload"]);
     refused.assert_code(2);
     assert!(refused.err.contains("`*.co.uk`"), "{refused}");
-    assert_eq!(status(&host, "later.test").out, "451");
-    assert_eq!(status(&host, "ci.test").out, "200");
+    answers(&host, "later.test", "451");
+    answers(&host, "ci.test", "200");
     host.settings(
         "",
         "[net]\nallow = [\"later.test\"]\n[net.sets.ci]\ndeny = [\"ok.test\"]\n",
     );
     host.ok(&["policy", "reload"]);
-    assert_eq!(status(&host, "later.test").out, "200");
-    assert_eq!(status(&host, "bad.test").out, "200");
-    assert_eq!(status(&host, "ok.test").out, "451");
+    answers(&host, "later.test", "200");
+    answers(&host, "bad.test", "200");
+    answers(&host, "ok.test", "451");
     let differs = json(&host.ok(&["policy", "diff", "one", "--defaults", "--json"]));
     let only = differs["only_first"].to_string();
     assert!(only.contains(r#"["deny","ok.test"]"#), "{only}");
