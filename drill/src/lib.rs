@@ -14,6 +14,7 @@ mod probes;
 mod product;
 mod report;
 mod stage;
+mod within;
 
 pub use answer::Answer;
 pub use mounts::mounts_below;
@@ -22,6 +23,7 @@ pub use report::{Attempt, Control, Finding, Outcome, ProbeReport, Report};
 pub use stage::{Facts, Internet, Place, Ran, Stage, StageError};
 
 use box_api::control::Profile;
+use within::Within;
 
 /// One attack with its control.
 #[derive(Debug, Clone, Copy)]
@@ -33,9 +35,25 @@ pub struct Probe {
     attempt: fn(&dyn Stage) -> Result<Finding, StageError>,
 }
 
-/// All probes, in the order of the report.
-pub fn probes() -> &'static [Probe] {
-    probes::ALL
+/// From where a probe attacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    Box,
+    /// A container in the box.
+    Container,
+}
+
+/// All probes of such boxes, in the order of the report.
+fn probes_for(facts: &Facts) -> Vec<(From, &'static Probe)> {
+    let from_box = probes::ALL.iter().map(|probe| (From::Box, probe));
+    if !facts.nested {
+        return from_box.collect();
+    }
+    let of_nested = probes::nested::ALL.iter().map(|probe| (From::Box, probe));
+    let again = probes::FROM_WITHIN
+        .iter()
+        .map(|probe| (From::Container, probe));
+    from_box.chain(again).chain(of_nested).collect()
 }
 
 /// The drill was told to end before it was through.
@@ -48,18 +66,25 @@ pub struct Stopped;
 /// # Errors
 /// [`Stopped`] once the stage says so.
 pub fn run(stage: &dyn Stage, watch: &mut dyn FnMut(&Probe)) -> Result<Report, Stopped> {
-    let mut reports = Vec::with_capacity(probes().len());
-    for probe in probes() {
+    let facts = stage.facts();
+    let mut reports = Vec::new();
+    for (from, probe) in probes_for(facts) {
         watch(probe);
+        let tried = match from {
+            From::Box => (probe.attempt)(stage),
+            From::Container => (probe.attempt)(&Within(stage)),
+        };
         // A probe that could not be carried out has shown nothing: that is a failed control.
-        let finding =
-            (probe.attempt)(stage).unwrap_or_else(|error| Finding::inconclusive(error.to_string()));
+        let finding = tried.unwrap_or_else(|error| Finding::inconclusive(error.to_string()));
         if stage.is_stopped() {
             return Err(Stopped);
         }
-        reports.push(ProbeReport::new(probe, finding));
+        let report = ProbeReport::new(probe, finding);
+        reports.push(match from {
+            From::Box => report,
+            From::Container => report.made_in_a_container(),
+        });
     }
-    let facts = stage.facts();
     let profile = match facts.profile {
         Profile::Locked => "locked",
         Profile::Root => "root",
@@ -67,6 +92,7 @@ pub fn run(stage: &dyn Stage, watch: &mut dyn FnMut(&Probe)) -> Result<Report, S
     Ok(Report {
         engine: facts.engine.clone(),
         profile: profile.to_owned(),
+        nested: facts.nested,
         probes: reports,
     })
 }

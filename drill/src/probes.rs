@@ -48,6 +48,7 @@ mod machine_loopback;
 mod mounts;
 mod names_that_lead_inward;
 mod neighbour;
+pub(crate) mod nested;
 mod network_settings;
 mod new_namespaces;
 mod no_name_tunnel;
@@ -160,15 +161,53 @@ pub(crate) const ALL: &[Probe] = &[
     flood_names::PROBE,
 ];
 
+/// Those that mean something when the attacker is root of a container in the box. Left out are acts such
+/// a root is meant to have (mounts and namespaces of its own, which `nested` has probes for) and what
+/// does not depend on who asks.
+pub(crate) const FROM_WITHIN: &[Probe] = &[
+    files_outside::PROBE,
+    handles::PROBE,
+    hard_links::PROBE,
+    overlay_marks::PROBE,
+    foreign_processes::PROBE,
+    process_one::PROBE,
+    process_one_files::PROBE,
+    remounts::PROBE,
+    devices::PROBE,
+    kernel_files::PROBE,
+    machine_facts::PROBE,
+    kernel_interfaces::PROBE,
+    kernel_keyrings::PROBE,
+    clocks::PROBE,
+    terminal_injection::PROBE,
+    socket_families::PROBE,
+    kernel_tables::PROBE,
+    cgroup_escape::PROBE,
+    user_ids::PROBE,
+    priorities::PROBE,
+    raised_limits::PROBE,
+    host_sockets::PROBE,
+    abstract_sockets::PROBE,
+    egress_sockets::PROBE,
+    network_settings::PROBE,
+    chosen_addresses_only::PROBE,
+    allowed_names_only::PROBE,
+    token_nowhere::PROBE,
+    ca_key_nowhere::PROBE,
+    limit_processes::PROBE,
+    limit_memory::PROBE,
+];
+
 #[cfg(test)]
 mod tests {
-    use super::ALL;
+    use super::{ALL, nested};
     use std::collections::BTreeSet;
 
     #[test]
     fn every_probe_has_a_name_of_its_own() {
-        let names: BTreeSet<&str> = ALL.iter().map(|probe| probe.name).collect();
-        assert_eq!(names.len(), ALL.len());
+        let all = || ALL.iter().chain(nested::ALL);
+        let names: BTreeSet<&str> = all().map(|probe| probe.name).collect();
+        assert_eq!(names.len(), all().count());
         assert!(ALL.len() >= 60, "{} probes", ALL.len());
     }
 }

@@ -47,6 +47,8 @@ pub struct Options {
     pub program_of_probes: Vec<u8>,
     pub engine: String,
     pub profile: Profile,
+    /// Whether the boxes may hold containers; of profile `root` only.
+    pub nested: bool,
     /// Readable once the drill is to end.
     pub stop: OwnedFd,
 }
@@ -91,12 +93,9 @@ impl Product {
 
     fn start_boxes(&mut self, credential: &str) -> Result<(), StageError> {
         self.say(&["credential", "add", "claude"], credential.as_bytes())?;
-        let profile = match self.facts.profile {
-            Profile::Locked => "locked",
-            Profile::Root => "root",
-        };
         for name in [TARGET, SIBLING] {
-            let mut words = vec!["new", name, "--profile", profile, "--net", "locked"];
+            let mut words = vec!["new", name, "--net", "locked"];
+            words.extend(self.facts.options());
             let allowed = internet::INWARD_NAMES
                 .iter()
                 .chain([&internet::ALLOWED_NAME]);
@@ -297,6 +296,7 @@ fn empty_facts(options: &Options, dir: &Path) -> Facts {
     Facts {
         engine: options.engine.clone(),
         profile: options.profile,
+        nested: options.nested,
         limits: LIMITS,
         of_root: rustix::process::geteuid().is_root(),
         one_id: false,

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Report {
     pub engine: String,
     pub profile: String,
+    /// Whether the boxes may hold containers.
+    #[serde(default)]
+    pub nested: bool,
     pub probes: Vec<ProbeReport>,
 }
 
@@ -42,6 +45,15 @@ impl ProbeReport {
             outcome: finding.outcome,
             control: finding.control,
             reason: finding.reason,
+        }
+    }
+
+    /// The same attack, made from a container in the box.
+    pub(crate) fn made_in_a_container(self) -> Self {
+        Self {
+            name: format!("nested-{}", self.name),
+            claim: format!("from a container in the box: {}", self.claim),
+            ..self
         }
     }
 }
@@ -243,6 +255,7 @@ mod tests {
         let report = |probes| Report {
             engine: "e".to_owned(),
             profile: "locked".to_owned(),
+            nested: false,
             probes,
         };
         assert!(report(vec![probe(Outcome::Held, Control::Passed)]).all_held());

@@ -62,9 +62,15 @@ pub struct StageError {
 
 /// What a probe may know about what it attacks.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and any of them goes with any other"
+)]
 pub struct Facts {
     pub engine: String,
     pub profile: Profile,
+    /// Whether the boxes may hold containers.
+    pub nested: bool,
     pub limits: Limits,
     /// The program of probes, by its path inside a box and outside.
     pub program_inside: String,
@@ -122,6 +128,17 @@ pub struct Internet {
     pub machine_socket: String,
     /// Names the boxes may reach that lead to the machine, its loopback and a metadata service.
     pub inward_names: Vec<String>,
+}
+
+impl Facts {
+    /// The options of `box new` for a box like those under attack.
+    pub fn options(&self) -> &'static [&'static str] {
+        match (self.profile, self.nested) {
+            (Profile::Locked, _) => &["--profile", "locked"],
+            (Profile::Root, false) => &["--profile", "root"],
+            (Profile::Root, true) => &["--profile", "root", "--nested"],
+        }
+    }
 }
 
 impl dyn Stage + '_ {

@@ -18,7 +18,7 @@ const browser = await chromium.launch({
   executablePath: "/usr/bin/chromium",
   headless: true,
   // Tests run as root, in a network namespace of their own.
-  args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"],
+  args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--host-resolver-rules=MAP evil.example 127.0.0.1, MAP rebind.example 127.0.0.1"],
 });
 
 const problems = [];

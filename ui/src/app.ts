@@ -19,6 +19,8 @@ export class App {
   readonly seen = new Cell<Readonly<Record<string, number>>>(remembered("seen", {}));
   /** A word about something that was done, with a way back. */
   readonly said = new Cell<{ text: string; undo?: () => void } | null>(null);
+  /** Files another app shared with this one, on their way to the composer of a thread. */
+  readonly staged = new Cell<{ thread: string; files: File[] } | null>(null);
   readonly link: Link;
   #open = new Map<string, ThreadStore>();
 

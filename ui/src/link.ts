@@ -51,6 +51,7 @@ export class Link {
   #retry: ReturnType<typeof setTimeout> | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
   #openedAt = 0;
+  #front: string | null = null;
 
   constructor(options: LinkOptions) {
     this.#options = { backoffMs: 250, silenceMs: 45_000, probeMs: 2_000, ...options };
@@ -92,6 +93,13 @@ export class Link {
     });
   }
 
+  /** Says which thread a person has in front of them. While there is none it is said once. */
+  front(thread: string | null): void {
+    const before = this.#front;
+    this.#front = thread;
+    if (this.#open && (thread !== null || before !== null)) this.#send(thread === null ? { frame: "front" } : { frame: "front", thread });
+  }
+
   /** Finds out whether the link is alive: after sleep a socket may look open and be dead. */
   probe(): void {
     if (this.standing.get() === "signed-out") return;
@@ -116,6 +124,7 @@ export class Link {
       this.standing.set("open");
       for (const [sub, follower] of this.#followers) this.#send({ frame: "sub", sub, topic: follower.topic() });
       for (const [cid, { command }] of this.#commands) this.#send({ frame: "cmd", cid, command });
+      if (this.#front !== null) this.#send({ frame: "front", thread: this.#front });
     };
     wire.onmessage = ({ data }) => {
       if (wire !== this.#wire || typeof data !== "string") return;

@@ -38,6 +38,13 @@ export function upload(path: string, file: File): Promise<{ path: string; media_
   return request("POST", path, file, "application/octet-stream");
 }
 
+/** A file of the host's, for an element of the page: addresses alone lead nobody to one. */
+export async function download(path: string): Promise<Blob> {
+  const answer = await fetch(`/api${path}`, { headers: { "x-box-proof": proof() }, credentials: "same-origin" });
+  if (!answer.ok) throw new Refused(answer.status, { type: "unknown", kind: "failed", title: `the host answered ${answer.status}` });
+  return answer.blob();
+}
+
 async function request<T>(method: Method, path: string, body: BodyInit | undefined, type: string): Promise<T> {
   const headers: Record<string, string> = { accept: "application/json", "x-box-proof": proof() };
   if (body !== undefined) headers["content-type"] = type;

@@ -6,8 +6,12 @@ export type Place =
   | { at: "boxes" }
   | { at: "box"; box: string }
   | { at: "net"; box: string }
-  | { at: "thread"; thread: string }
+  | { at: "terminal"; box: string }
+  | { at: "usage" }
+  | { at: "thread"; thread: string; hit: { row: number; words: string } | null }
   | { at: "new"; box: string | null }
+  | { at: "trash" }
+  | { at: "share"; id: string }
   | { at: "search" }
   | { at: "settings" }
   | { at: "playground" }
@@ -23,11 +27,18 @@ export function parse(path: string, query = ""): Place {
       return { at: "boxes" };
     case "b":
       if (!second) return { at: "boxes" };
+      if (third === "terminal") return { at: "terminal", box: second };
       return third === "net" ? { at: "net", box: second } : { at: "box", box: second };
     case "t":
-      return second ? { at: "thread", thread: second } : { at: "nowhere" };
+      return second ? { at: "thread", thread: second, hit: hitOf(query) } : { at: "nowhere" };
     case "new":
       return { at: "new", box: new URLSearchParams(query).get("box") };
+    case "share":
+      return { at: "share", id: new URLSearchParams(query).get("shared") ?? "" };
+    case "trash":
+      return { at: "trash" };
+    case "usage":
+      return { at: "usage" };
     case "search":
       return { at: "search" };
     case "settings":
@@ -37,6 +48,13 @@ export function parse(path: string, query = ""): Place {
     default:
       return { at: "nowhere" };
   }
+}
+
+/** `?row=17&words=port`: what a search found. */
+function hitOf(query: string): { row: number; words: string } | null {
+  const asked = new URLSearchParams(query);
+  const row = Number(asked.get("row"));
+  return Number.isSafeInteger(row) && row > 0 ? { row, words: asked.get("words") ?? "" } : null;
 }
 
 const here = (): Place => parse(location.pathname, location.search);

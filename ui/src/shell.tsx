@@ -1,23 +1,31 @@
 // The frame round every screen: where one is, how the link stands, and one, two or three panes.
 import { useEffect, useReducer } from "react";
 import { app } from "./app";
-import { type Place, go, place } from "./router";
-import { BoxScreen } from "./screens/box";
+import { keysShown } from "./keys";
+import { later } from "./later";
+import { type Place, place } from "./router";
 import { BoxesScreen } from "./screens/boxes";
 import { HomeScreen } from "./screens/home";
-import { NetScreen } from "./screens/net";
-import { NewScreen } from "./screens/new";
 import { PairScreen } from "./screens/pair";
-import { SearchScreen } from "./screens/search";
-import { SettingsScreen } from "./screens/settings";
 import { ThreadLines, sorted } from "./screens/threads";
 import { useCell } from "./store";
 import { DecisionCard } from "./thread/decision";
-import { ThreadScreen } from "./thread/screen";
 import { Icon, type IconName } from "./ui/icons";
 import { lookOf } from "./ui/state";
 import { clock } from "./ui/time";
 import type { ThreadState } from "./wire";
+
+const ThreadScreen = later(async () => (await import("./thread/screen")).ThreadScreen);
+const BoxScreen = later(async () => (await import("./screens/box")).BoxScreen);
+const NetScreen = later(async () => (await import("./screens/net")).NetScreen);
+const NewScreen = later(async () => (await import("./screens/new")).NewScreen);
+const SearchScreen = later(async () => (await import("./screens/search")).SearchScreen);
+const SettingsScreen = later(async () => (await import("./screens/settings")).SettingsScreen);
+const ShareScreen = later(async () => (await import("./screens/share")).ShareScreen);
+const TrashScreen = later(async () => (await import("./screens/trash")).TrashScreen);
+const TerminalScreen = later(async () => (await import("./screens/terminal")).TerminalScreen);
+const UsageScreen = later(async () => (await import("./screens/usage")).UsageScreen);
+const KeyMap = later(async () => (await import("./keymap")).KeyMap);
 
 export function Shell({ playground }: { playground: (() => preact.JSX.Element) | null }) {
   const where = useCell(place);
@@ -44,6 +52,7 @@ export function Shell({ playground }: { playground: (() => preact.JSX.Element) |
       </div>
       {where.at === "thread" ? null : <Tabs where={where} />}
       <Said />
+      {useCell(keysShown) ? <KeyMap /> : null}
     </div>
   );
 }
@@ -58,10 +67,18 @@ function Screen({ where }: { where: Place }) {
       return <BoxScreen key={where.box} name={where.box} />;
     case "net":
       return <NetScreen key={where.box} name={where.box} />;
+    case "terminal":
+      return <TerminalScreen key={where.box} name={where.box} />;
+    case "usage":
+      return <UsageScreen />;
     case "thread":
-      return <ThreadScreen key={where.thread} id={where.thread} />;
+      return <ThreadScreen key={where.thread} id={where.thread} hit={where.hit} />;
     case "new":
       return <NewScreen key={where.box ?? ""} box={where.box} />;
+    case "share":
+      return <ShareScreen key={where.id} id={where.id} />;
+    case "trash":
+      return <TrashScreen />;
     case "search":
       return <SearchScreen />;
     case "settings":
@@ -83,7 +100,7 @@ function Screen({ where }: { where: Place }) {
 
 const TABS: { href: string; icon: IconName; word: string; at: Place["at"][] }[] = [
   { href: "/", icon: "home", word: "Home", at: ["home"] },
-  { href: "/boxes", icon: "boxes", word: "Boxes", at: ["boxes", "box", "net"] },
+  { href: "/boxes", icon: "boxes", word: "Boxes", at: ["boxes", "box", "net", "terminal", "usage", "trash"] },
   { href: "/new", icon: "plus", word: "New", at: ["new"] },
   { href: "/settings", icon: "gear", word: "Settings", at: ["settings"] },
 ];
@@ -123,6 +140,7 @@ function Side({ where }: { where: Place }) {
   const here = where.at === "thread" ? where.thread : undefined;
   const groups = [
     { title: "Needs you", cards: all.waiting, fresh: false },
+    { title: "Parked", cards: all.parked, fresh: false },
     { title: "Running", cards: all.running, fresh: false },
     { title: "Finished", cards: all.finished, fresh: true },
     { title: "Earlier", cards: all.earlier.slice(0, 40), fresh: false },
@@ -263,24 +281,4 @@ function useTitle(where: Place): void {
     const badged = navigator as Navigator & { setAppBadge?: (count: number) => Promise<void> };
     badged.setAppBadge?.(waiting).catch(() => undefined);
   }, [title, look.icon, waiting]);
-}
-
-/** Keys of a keyboard: never while somebody types. */
-export function keys(): void {
-  let led = false;
-  addEventListener("keydown", (event) => {
-    const target = event.target as HTMLElement | null;
-    if (event.metaKey || event.ctrlKey || event.altKey || target?.closest?.("input, textarea, select, dialog")) return;
-    if (led) {
-      led = false;
-      const to = { i: "/", h: "/", b: "/boxes", n: "/new", s: "/settings" }[event.key];
-      if (to) go(to);
-      return;
-    }
-    led = event.key === "g";
-    if (event.key === "/") {
-      event.preventDefault();
-      go("/search");
-    }
-  });
 }

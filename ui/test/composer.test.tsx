@@ -67,9 +67,9 @@ it("sends nothing empty and nothing too long", () => {
 });
 
 it("names attached files before the prompt, and shows them as files again", () => {
-  const file = (name: string, path: string | null) => ({ id: name, name, size: 7, type: "image/png", path, failed: null });
+  const file = (name: string, path: string | null) => ({ id: name, name, size: 7, type: "image/png", path, failed: null, preview: null });
   const prompt = withAttachments("what is wrong here?", [file("shot.png", "/workspace/.box/attachments/shot.png"), file("late.png", null)]);
   expect(prompt).toBe("<attachments>\n- /workspace/.box/attachments/shot.png (image/png, 7 bytes)\n</attachments>\n\nwhat is wrong here?");
-  expect(withoutAttachments(prompt)).toEqual({ files: [{ name: "shot.png", about: "image/png, 7 B" }], text: "what is wrong here?" });
+  expect(withoutAttachments(prompt)).toEqual({ files: [{ name: "shot.png", type: "image/png", about: "image/png, 7 B" }], text: "what is wrong here?" });
   expect(withoutAttachments("just words")).toEqual({ files: [], text: "just words" });
 });

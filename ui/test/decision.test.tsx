@@ -2,7 +2,8 @@
 import { fireEvent, render, screen } from "@testing-library/preact";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { app } from "../src/app";
-import { DEAD_MS, DecisionCard, unhidden } from "../src/thread/decision";
+import { DEAD_MS, DecisionCard } from "../src/thread/decision";
+import { unhidden } from "../src/ui/hidden";
 import { filled, missing } from "../src/thread/form";
 import type { Decision, Form } from "../src/wire";
 

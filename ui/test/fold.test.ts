@@ -104,3 +104,21 @@ it("tells lines that changed from those that did not", () => {
   expect(changedLines("a\nb\nc\n", "a\nx\ny\nc\n")).toEqual({ from: 1, gone: ["b"], come: ["x", "y"] });
   expect(changedLines("", "new\n")).toEqual({ from: 0, gone: [], come: ["new"] });
 });
+
+it("knows what was cut, what the agent offers, and where a row is shown", () => {
+  const fold = new Fold();
+  const row = (seq: number, item: Record<string, unknown>) => fold.take({ event: "row", seq, at_ms: seq, text_from: 0, cut: false, ...item } as unknown as LogUpdate);
+  row(1, { kind: "detail", raw: { sessionUpdate: "available_commands_update", availableCommands: [{ name: "compact", description: "Make room\nand more" }, { nameless: 1 }] } });
+  row(2, { kind: "prompt", text: "go" });
+  row(3, { kind: "tool_call", call: "a", title: "cat", tool: "execute", status: "running" });
+  row(4, { kind: "text", text: "meanwhile" });
+  row(5, { kind: "tool_update", call: "a", status: "completed", cut: true, content: [{ type: "text", text: "head … tail" }] });
+  row(6, { kind: "turn_ended", outcome: "done", note: null });
+  expect(fold.commands).toEqual([{ name: "compact", about: "Make room", hint: null }]);
+  expect(fold.call("a")?.cut).toBe(5);
+  // The update of a call is where the call is, not where it came.
+  expect(fold.views[fold.viewOf(5)]?.view).toBe("work");
+  expect(fold.views[fold.viewOf(4)]?.view).toBe("text");
+  expect(fold.views.at(-1)).toMatchObject({ view: "ended", turn: 2 });
+  expect(fold.turns).toBe(1);
+});

@@ -18,7 +18,10 @@ it("shows every kind of row and every kind of card", () => {
 
 it("finds its places by their addresses", () => {
   expect(parse("/")).toEqual({ at: "home" });
-  expect(parse("/t/abc")).toEqual({ at: "thread", thread: "abc" });
+  expect(parse("/t/abc")).toEqual({ at: "thread", thread: "abc", hit: null });
+  expect(parse("/t/abc", "?row=17&words=a%20port")).toEqual({ at: "thread", thread: "abc", hit: { row: 17, words: "a port" } });
+  expect(parse("/t/abc", "?row=x")).toEqual({ at: "thread", thread: "abc", hit: null });
+  expect(parse("/trash")).toEqual({ at: "trash" });
   expect(parse("/b/web/net")).toEqual({ at: "net", box: "web" });
   expect(parse("/new", "?box=web")).toEqual({ at: "new", box: "web" });
   expect(parse("/wp-login.php")).toEqual({ at: "nowhere" });

@@ -4,7 +4,9 @@
 //! all of them alike. What is printed is the median and the spread over the rounds; ratios hold
 //! inside one run only.
 
+mod cockpit;
 mod copies;
+mod density;
 mod egress;
 mod exec;
 mod host;
@@ -14,6 +16,7 @@ mod rows;
 pub(crate) mod socket;
 mod stage;
 mod start;
+mod thread;
 
 use anyhow::{Result, bail};
 
@@ -44,10 +47,13 @@ enum Bench {
 const BENCHES: &[(&str, Bench)] = &[
     ("start", Bench::Times(start::run)),
     ("exec", Bench::Times(exec::run)),
+    ("density", Bench::Figures(density::run)),
     ("clone", Bench::Times(copies::clones)),
     ("snapshot", Bench::Times(copies::snapshots)),
     ("image", Bench::Times(image::run)),
     ("egress", Bench::Figures(egress::run)),
+    ("thread", Bench::Figures(thread::run)),
+    ("cockpit", Bench::Figures(cockpit::run)),
 ];
 
 pub(crate) fn run(name: &str, form: Form) -> Result<()> {

@@ -8,6 +8,7 @@
 
 mod bench;
 mod chaos;
+mod checkers;
 mod dist;
 mod faults;
 mod fuzz;
@@ -22,8 +23,8 @@ const HELP: &str = "\
 House work.
 
   cargo xtask test [part]          set up what the tests need, then run them
-                                   parts: house unit engines agents drill clients; by name alone:
-                                   hosts chaos clients-heavy
+                                   parts: house unit engines agents drill browser; by name alone:
+                                   hosts chaos clients clients-heavy, agents --all
   cargo xtask clients --write      write docs/clients.md from what the clients' parts found
   cargo xtask bench <name> [--json] measure beside the named peers: start exec
                                    clone snapshot image egress
@@ -32,6 +33,7 @@ House work.
   cargo xtask fuzz --minutes N [--seed S] each fuzz target of box-egress for so long
   cargo xtask soak --minutes N      mixed traffic of many boxes: memory stays flat, no byte is lost
   cargo xtask security [--check]   run the drill and copy its table into SECURITY.md
+  cargo xtask security --checkers  run public checkers in boxes; what they say is in target/checkers
   cargo xtask dist [--debug]       make the release archive and its checksum
 ";
 
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test"] => test::all(),
         ["test", part] => test::part(part),
+        ["test", "agents", "--all"] => test::part("agents --all"),
         ["bench", name] => bench::run(name, bench::Form::Table),
         ["bench", name, "--json"] => bench::run(name, bench::Form::Json),
         ["clients", "--write"] => test::clients::write(),
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         ["soak", rest @ ..] => soak::parse(rest).and_then(soak::run),
         ["security"] => security::write(),
         ["security", "--check"] => security::check(),
+        ["security", "--checkers"] => checkers::run(),
         _ => {
             eprint!("{HELP}");
             return ExitCode::from(2);

@@ -85,6 +85,14 @@ const BOXES_NEED: &[Package] = &[
         package: "buildah",
     },
     Package {
+        program: "crun",
+        package: "crun",
+    },
+    Package {
+        program: "tmux",
+        package: "tmux",
+    },
+    Package {
         program: "docker-registry",
         package: "docker-registry",
     },
@@ -147,6 +155,13 @@ const PARTS: &[Part] = &[
         seed: Seed::ImageAndAgents,
         when: When::Always,
         run: agents,
+    },
+    Part {
+        name: "agents --all",
+        needs: BOXES_NEED,
+        seed: Seed::ImageAndAgents,
+        when: When::ByName,
+        run: other_agents,
     },
     Part {
         name: "drill",
@@ -267,8 +282,13 @@ fn chaos() -> Result<()> {
 
 fn agents() -> Result<()> {
     nextest(
-        "binary(downloads) or (binary(e2e) and not (test(drill_holds) or test(_clients_reach) or test(/^e2e::page::/)))",
+        "binary(downloads) or (binary(e2e) and not (test(drill_holds) or test(_clients_reach) or test(/^e2e::(page|push|other_agents)::/)))",
     )
+}
+
+/// The agents beside those of every run; each downloads its pack.
+fn other_agents() -> Result<()> {
+    nextest("binary(e2e) and test(/^e2e::other_agents::/)")
 }
 
 fn drill() -> Result<()> {

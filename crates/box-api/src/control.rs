@@ -6,7 +6,9 @@
 //! `Done` or `Problem`. While a request runs the client may send [`ClientMessage`] frames.
 //! `Reply::Streams` carries file descriptors (`SCM_RIGHTS`) beside its first byte.
 
+mod agent;
 mod credential;
+mod greeting;
 mod image;
 mod info;
 mod limits;
@@ -18,10 +20,12 @@ mod travel;
 mod undo;
 mod ways;
 
+pub use agent::{AgentAdd, AgentAsk, AgentCredential, AgentLogin, AgentOpens, AgentPacks};
 pub use credential::{
     Accounts, AccountsError, AccountsOfKind, Choice, CredentialAdd, CredentialForm, CredentialInfo,
     CredentialSource, CredentialUnlock, LoginInfo, SealInfo, SealMethod,
 };
+pub use greeting::{Defaults, Hello, Welcome};
 pub use image::{ImageAsk, ImageInfo, UnusedImages};
 pub use info::{AgentInfo, BoxInfo, BoxState, Status};
 pub use limits::{
@@ -34,7 +38,10 @@ pub use process::{
     Attach, End, Exec, Exposed, KillProcess, Logs, ProcessInfo, ProcessKind, ProcessState, Spawn,
     TerminalSize,
 };
-pub use threads::{CHOSEN_OPTIONS_MAX, ThreadAct, ThreadAsk, ThreadsAsk};
+pub use threads::{
+    CHOSEN_OPTIONS_MAX, DAMAGED_TOLD_MAX, DamagedLine, RECORDED_BYTES_MAX, ThreadAct, ThreadAsk,
+    ThreadImport, ThreadImported, ThreadsAsk,
+};
 pub use travel::{Along, Export, Exported, Import};
 pub use undo::{
     Awaited, BoxDisk, CloneBox, Haste, KeepWorkspace, Marks, PruneDepth, Pruned, Removal, Remove,
@@ -46,9 +53,10 @@ pub use ways::{
     SHELL_LINE_CHARS_MAX, SHELL_OUTPUT_BYTES_MAX, ShellEnded, ShellLine, ThreadOpen, envelope,
 };
 
+use crate::budget::{ModelUsage, UsageAsk};
 use crate::decision::FormAnswer;
 use crate::network::{Net, NetLine, PolicyAsk, PolicyShown, Waiting};
-use crate::page::{PageAsk, PairingLink, SignIn};
+use crate::page::{NewToken, PageAsk, PairingLink, SignIn, TokenInfo};
 use crate::restore_point::RestorePoints;
 use crate::search::{Found, SearchAsk};
 use crate::snapshot::{CopyMethod, SnapshotInfo};
@@ -58,46 +66,6 @@ use serde::{Deserialize, Serialize};
 
 /// Longest frame either side accepts.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
-
-/// The client's first frame.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
-    pub build: String,
-    pub protocol: u32,
-}
-
-/// The host's first frame.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Welcome {
-    pub build: String,
-    pub protocol: u32,
-    /// Process id of the host.
-    pub pid: u32,
-    pub data_dir: String,
-    pub started_at_ms: i64,
-    /// What this host's settings say where a person says nothing; a client starts from it.
-    #[serde(default)]
-    pub defaults: Defaults,
-}
-
-/// Defaults of a new box: the host's settings (`[box]`, `[net]`, `[limits]`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Defaults {
-    pub profile: Profile,
-    pub net: NetPreset,
-    pub limits: Limits,
-}
-
-impl Default for Defaults {
-    /// Decisions D2, D11 and D32.
-    fn default() -> Self {
-        Self {
-            profile: Profile::Locked,
-            net: NetPreset::Balanced,
-            limits: Limits::default(),
-        }
-    }
-}
 
 /// One thing a client wants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -157,6 +125,8 @@ pub enum Request {
     },
     /// What the caller's boxes use; takes half a second.
     Top,
+    /// What models cost.
+    ModelUsage(UsageAsk),
     /// Of `all`, only those that run.
     Move {
         target: Target,
@@ -205,6 +175,8 @@ pub enum Request {
     Threads(ThreadsAsk),
     /// Does something with one thread.
     Thread(ThreadAsk),
+    /// Makes a thread of a conversation that an agent recorded elsewhere.
+    ThreadImport(ThreadImport),
     /// Puts a file where the agent of a box finds it.
     AttachFile(AttachFile),
     /// Runs a `!` line; what it prints comes as `Reply::Output`.
@@ -251,6 +223,7 @@ pub enum Request {
         agent: String,
     },
     AgentList,
+    Agent(AgentAsk),
     /// Who may use the page.
     Page(PageAsk),
     /// Ends the host; boxes go on.
@@ -419,6 +392,9 @@ pub enum Outcome {
     Agents {
         agents: Vec<AgentInfo>,
     },
+    AgentOpens(AgentOpens),
+    AgentLogin(AgentLogin),
+    AgentPacks(AgentPacks),
     Net {
         lines: Vec<NetLine>,
     },
@@ -435,6 +411,10 @@ pub enum Outcome {
     Reloaded {
         findings: Vec<crate::network::Finding>,
     },
+    /// There is another CA; these boxes trust the old one until they are started again.
+    NewCa {
+        restart: Vec<BoxName>,
+    },
     /// Of `Set`; `later` names what holds from the box's next start on.
     Changed {
         info: Box<BoxInfo>,
@@ -443,6 +423,7 @@ pub enum Outcome {
     Usage {
         boxes: Vec<BoxUsage>,
     },
+    ModelUsage(ModelUsage),
     /// Oldest first.
     Events {
         events: Vec<BoxEvent>,
@@ -469,6 +450,7 @@ pub enum Outcome {
         threads: Vec<ThreadInBox>,
     },
     ThreadShown(Box<ThreadShown>),
+    ThreadImported(ThreadImported),
     Attached(Attached),
     ShellEnded(ShellEnded),
     PageLink(PairingLink),
@@ -477,6 +459,11 @@ pub enum Outcome {
     },
     SignIns {
         sign_ins: Vec<SignIn>,
+    },
+    /// Shown this once.
+    Token(NewToken),
+    Tokens {
+        tokens: Vec<TokenInfo>,
     },
     /// A thread that waits for a prompt.
     Thread {

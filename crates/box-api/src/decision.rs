@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// A form of an agent (`elicitation/create`), field by field in the agent's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Form {
     /// What the agent says above it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -15,7 +15,7 @@ pub struct Form {
 
 /// One field of a form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Field {
     /// The agent's key, verbatim; what an answer is named by.
     pub name: String,
@@ -32,7 +32,7 @@ pub struct Field {
 
 /// What may be filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FieldKind {
     /// Characters; no bound is no field.
@@ -67,7 +67,7 @@ pub enum FieldKind {
 
 /// One choice of a field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct FieldChoice {
     /// The agent's own word for it.
     pub value: String,
@@ -76,7 +76,7 @@ pub struct FieldChoice {
 
 /// What a person does with a decision, besides choosing one of its options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum FormAnswer {
     /// Fills it in: values by the names of fields, as JSON of the field's own type; a text is taken

@@ -27,6 +27,7 @@ pub mod policy;
 mod reason;
 pub mod traffic;
 pub mod upstream;
+pub mod usage;
 
 pub use entry::{Entry, EntryError, PrivateEntry, RequestPattern};
 pub use github::GithubScope;
@@ -153,6 +154,28 @@ pub struct AskedRequest {
     pub method: String,
     /// Without its query.
     pub path: String,
+    /// A ref it would change, where the request is a push of git's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<AskedPush>,
+}
+
+/// What a push would do to one ref.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedPush {
+    /// Whole, as `refs/heads/main`.
+    pub name: String,
+    pub how: PushHow,
+}
+
+/// How a push changes a ref.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PushHow {
+    /// Made, or moved forward.
+    Update,
+    /// Moved wherever.
+    Force,
+    Delete,
 }
 
 /// A box as box-egress gets to know it.
@@ -286,6 +309,9 @@ pub struct Checked {
     pub verdict: Verdict,
     /// Whether TLS to this host would be opened up.
     pub intercepted: bool,
+    /// What it still depends on, or why it is refused and what would allow it: one line, or nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
 }
 
 /// Answer to [`Request::Status`].
@@ -355,6 +381,8 @@ pub enum Event {
     Open(traffic::Open),
     /// What looks like theft or a scan.
     Signal(traffic::Signal),
+    /// A model answered, and what that cost.
+    Used(usage::ModelUse),
     /// An alarm: a box sent the placeholder of another box, or its own to a host it does not
     /// belong to. The request was refused.
     ForeignPlaceholder {

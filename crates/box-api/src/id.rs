@@ -59,7 +59,8 @@ macro_rules! opaque_id {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
-        #[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
+        #[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema), ts(type = "string"))]
+        #[cfg_attr(test, schemars(extend("pattern" = "^[a-z2-7]{16}$")))]
         pub struct $name([u8; ID_CHARS]);
 
         impl $name {
@@ -118,7 +119,7 @@ fn base32(bytes: [u8; 10]) -> [u8; ID_CHARS] {
 
 /// A decision's number, counted up by the host so that a person can type it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct DecisionId(pub i64);
 
@@ -130,7 +131,8 @@ impl fmt::Display for DecisionId {
 
 /// The name a person gives a box: `[a-z][a-z0-9-]{0,62}`, unique per owner among live boxes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema), ts(type = "string"))]
+#[cfg_attr(test, schemars(extend("pattern" = r"^(?!all$)[a-z][a-z0-9-]{0,62}$")))]
 #[serde(try_from = "String", into = "String")]
 pub struct BoxName(String);
 
@@ -158,7 +160,8 @@ text_on_the_wire!(BoxName);
 
 /// Free text shown beside the name: 1–100 characters, no control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema), ts(type = "string"))]
+#[cfg_attr(test, schemars(extend("pattern" = r"^[^\x00-\x1f\x7f-\x9f]{1,100}$")))]
 #[serde(try_from = "String", into = "String")]
 pub struct BoxTitle(String);
 
@@ -181,7 +184,8 @@ text_on_the_wire!(BoxTitle);
 
 /// Whose a box, a thread, a decision or a credential is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema), ts(type = "string"))]
+#[cfg_attr(test, schemars(extend("pattern" = r"^uid:[0-9]+$")))]
 #[serde(try_from = "String", into = "String")]
 pub enum Owner {
     /// A user of this machine, as the kernel reports the caller of the control socket.

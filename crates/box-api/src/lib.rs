@@ -3,6 +3,7 @@
 //! Everything here is shape only. Whoever reads from a socket parses into these types at the door,
 //! so that past it no raw name travels any further.
 
+pub mod budget;
 pub mod control;
 pub mod decision;
 pub mod egress;

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 /// What became of connections to one host and port, added up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct NetLine {
     /// `host:port`, `host` for a look-up, or an address; empty where the box named nothing.
     pub host: String,
@@ -48,7 +48,7 @@ pub struct NetLine {
 
 /// A program in a box, as the box itself numbers it. The name is the box's own to choose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct NetProcess {
     pub name: String,
     pub pid: u32,
@@ -67,7 +67,7 @@ pub struct Net {
 
 /// An open decision with the name of its box.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Waiting {
     pub name: BoxName,
     pub decision: Decision,
@@ -115,11 +115,14 @@ pub enum PolicyAsk {
     Defaults,
     /// Reads the settings again, `[net]` and `[egress]` of them. Answer: what is odd about them.
     Reload,
+    /// Makes another CA in the place of the deployment's. Answer: the boxes that trust the old one
+    /// until they are started again.
+    NewCa,
 }
 
 /// A policy as it holds for a box.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct PolicyShown {
     pub name: BoxName,
     pub net: crate::control::NetPreset,
@@ -144,7 +147,7 @@ pub struct PolicyShown {
 
 /// Something odd about an entry of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Finding {
     /// As written.
     pub entry: String,
@@ -157,7 +160,7 @@ pub struct Finding {
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
     /// Never meant: nothing that holds such an entry is taken.
@@ -168,7 +171,7 @@ pub enum Weight {
 
 /// The name of a set of rules in the settings, `[net.sets.<name>]`: `[a-z][a-z0-9-]{0,31}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema), ts(type = "string"))]
 #[serde(try_from = "String", into = "String")]
 pub struct NetSetName(String);
 
@@ -214,7 +217,7 @@ impl TryFrom<String> for NetSetName {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct PolicyEntry {
     pub entry: String,
     /// `allow`, `deny`, or `private`: an exception for a private address.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What kind of failure it is; the exit code follows from it alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
     /// It was tried and did not work.
@@ -31,7 +31,7 @@ impl ProblemKind {
 
 /// A failure as it crosses the wire (fields after RFC 9457). Never holds a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[error("{title}")]
 pub struct Problem {
     /// A stable slug for programs, such as `box-not-found`.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Whether a box gets a restore point before each turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TurnUndo {
     /// Where a copy of the box costs next to nothing.
@@ -35,7 +35,7 @@ impl TurnUndo {
 
 /// A snapshot the host took by itself just before a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct RestorePoint {
     /// What `box undo --to`, `box restore` and `box new --from <box>/<label>` take.
     pub label: Label,
@@ -57,7 +57,7 @@ pub struct RestorePoint {
 
 /// The restore points of one box.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct RestorePoints {
     /// Oldest first.
     pub points: Vec<RestorePoint>,

@@ -10,7 +10,7 @@ pub const HITS_MAX: u32 = 200;
 
 /// What is looked for, among what the caller owns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct SearchAsk {
     /// All of these words; the last may be the beginning of one. Those between double quotes stand
     /// side by side.
@@ -29,7 +29,7 @@ pub struct SearchAsk {
 
 /// Who said it, or what was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SearchKind {
     /// What a person asked.
@@ -63,7 +63,7 @@ impl SearchKind {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SearchOrder {
     /// Rare words in short rows first.
@@ -74,7 +74,7 @@ pub enum SearchOrder {
 
 /// A row that has the words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Hit {
     pub box_id: BoxId,
     pub name: BoxName,
@@ -93,7 +93,7 @@ pub struct Hit {
 
 /// A piece of a snippet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct SnippetPart {
     pub text: String,
     /// It is one of the words looked for.
@@ -103,7 +103,7 @@ pub struct SnippetPart {
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Found {
     pub hits: Vec<Hit>,
     /// There are more than the answer may have.

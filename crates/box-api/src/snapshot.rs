@@ -8,7 +8,8 @@ const LABEL_CHARS_MAX: usize = 63;
 
 /// What a person calls a snapshot of one box: `[a-z0-9][a-z0-9._-]{0,62}` (B9).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema), ts(type = "string"))]
+#[cfg_attr(test, schemars(extend("pattern" = r"^[a-z0-9][a-z0-9._-]{0,62}$")))]
 #[serde(try_from = "String", into = "String")]
 pub struct Label(String);
 
@@ -76,7 +77,7 @@ impl std::str::FromStr for Label {
 
 /// Why a snapshot was taken. Only its presence means something, never its absence (B21).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotKind {
     /// A person asked for it.
@@ -93,7 +94,7 @@ pub enum SnapshotKind {
 
 /// How an engine makes a copy of a box's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CopyMethod {
     /// One copy-on-write snapshot of the whole box; constant in size.
@@ -117,7 +118,7 @@ impl CopyMethod {
 
 /// A snapshot as clients see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct SnapshotInfo {
     pub label: Label,
     pub kind: SnapshotKind,

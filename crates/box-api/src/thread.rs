@@ -1,7 +1,9 @@
 //! A thread's journal as clients see it: rows in order, text rows that grow, decisions.
 
+mod position;
 mod shown;
 
+pub use position::{Admitted, Position};
 pub use shown::{
     BackgroundTask, ChosenOption, OptionChoice, QueuedPrompt, ThreadAbilities, ThreadInBox,
     ThreadInfo, ThreadOption, ThreadShown,
@@ -15,7 +17,7 @@ use serde_json::Value;
 /// Where a client stands in a journal. `epoch` changes when the journal was rebuilt and old
 /// cursors mean nothing; `seq` is the last row seen, `bytes` how much of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Cursor {
     pub epoch: u32,
     pub seq: u64,
@@ -41,7 +43,7 @@ pub enum ThreadUpdate {
 
 /// One row of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct JournalRow {
     pub seq: u64,
     /// UTC, milliseconds since 1970.
@@ -52,7 +54,7 @@ pub struct JournalRow {
 
 /// What a row says. Kinds are only ever added; what the host does not know is `Unknown`, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Item {
     /// What the person asked.
@@ -159,7 +161,7 @@ pub enum Item {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
     Pending,
@@ -171,7 +173,7 @@ pub enum ToolStatus {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToolContent {
     Text {
@@ -189,7 +191,7 @@ pub enum ToolContent {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct PlanEntry {
     pub text: String,
     /// ACP's plan status (`pending`, `in_progress`, `completed`) verbatim.
@@ -198,7 +200,7 @@ pub struct PlanEntry {
 
 /// Something a person must decide. Options are the agent's, verbatim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Decision {
     pub decision: DecisionId,
     pub box_id: BoxId,
@@ -223,7 +225,7 @@ pub struct Decision {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionKind {
     Permission,
@@ -232,10 +234,12 @@ pub enum DecisionKind {
     Push,
     /// The agent has a plan and wants to begin.
     Plan,
+    /// What models cost has reached a limit of the box.
+    Budget,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct DecisionOption {
     /// The agent's own id; opaque.
     pub id: String,
@@ -245,7 +249,7 @@ pub struct DecisionOption {
 
 /// ACP's permission option kinds; `Choice` is an answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OptionKind {
     AllowOnce,
@@ -257,7 +261,7 @@ pub enum OptionKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum DecisionState {
     Open,
@@ -272,7 +276,7 @@ pub enum DecisionState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOutcome {
     Done,
@@ -302,7 +306,7 @@ impl TurnOutcome {
 
 /// What a thread is doing, as far as the host knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadState {
     /// A prompt waits for the agent to be ready.

@@ -4,8 +4,6 @@
 //! what the journal says comes back, and the thread lives on when the editor is closed.
 
 mod content;
-mod message;
-mod session;
 
 use crate::client::{Client, unexpected};
 use crate::complaint::Complaint;
@@ -14,19 +12,16 @@ use crate::output::Output;
 use box_api::control::{Attach, ClientMessage, Outcome, Reply, Request, ThreadOpen};
 use box_api::thread::Cursor;
 use box_api::{BoxName, ThreadId};
-use message::{
+use box_server::acp::message::{
     INTERNAL_ERROR, INVALID_PARAMS, Lines, METHOD_NOT_FOUND, Message, NOT_FOUND, error, result,
 };
+use box_server::acp::session::{Act, Session};
+use box_server::acp::{SESSIONS_MAX, abilities};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use serde_json::{Value, json};
-use session::{Act, Session};
 use std::io::stdin;
 
-/// The protocol as all agents speak it.
-const PROTOCOL_VERSION: u32 = 1;
-/// Threads an editor may have open.
-const SESSIONS_MAX: usize = 32;
 /// Hosts that go away one after the other.
 const TAKE_UPS_MAX: u32 = 5;
 const READ_BYTES: usize = 64 << 10;
@@ -173,7 +168,7 @@ impl Agent<'_> {
 
     fn request(&mut self, id: &Value, method: &str, params: &Value) -> Result<(), Complaint> {
         match method {
-            "initialize" => self.line(&result(id, &abilities())),
+            "initialize" => self.line(&result(id, &abilities(crate::identity::VERSION))),
             "session/new" => self.new_session(id),
             "session/load" => self.load(id, params),
             "session/prompt" => self.prompt(id, params),
@@ -332,17 +327,4 @@ impl Agent<'_> {
     fn line(&mut self, line: &Value) -> Result<(), Complaint> {
         self.output.object(line)
     }
-}
-
-/// What `initialize` answers. Images go into the box as files, so every agent takes them.
-fn abilities() -> Value {
-    json!({
-        "protocolVersion": PROTOCOL_VERSION,
-        "agentCapabilities": {
-            "loadSession": true,
-            "promptCapabilities": {"image": true, "audio": false, "embeddedContext": true},
-        },
-        "agentInfo": {"name": "box", "title": "Boxes", "version": crate::identity::VERSION},
-        "authMethods": [],
-    })
 }

@@ -326,7 +326,10 @@ impl Transcript {
         let mark = match decision.about {
             DecisionKind::Question => "?",
             DecisionKind::Plan => "☰",
-            DecisionKind::Permission | DecisionKind::Network | DecisionKind::Push => "⚠",
+            DecisionKind::Permission
+            | DecisionKind::Network
+            | DecisionKind::Push
+            | DecisionKind::Budget => "⚠",
         };
         let mark = self.look.paint.with(Ink::Yellow, mark);
         self.screen

@@ -3,7 +3,6 @@
 
 pub(crate) mod conversation;
 pub(crate) mod moves;
-pub(crate) mod position;
 mod shell_line;
 pub(crate) mod tally;
 

@@ -33,6 +33,7 @@ mod list;
 mod logs;
 mod machine;
 mod man;
+mod misuse;
 mod net;
 mod new;
 mod park;
@@ -59,6 +60,7 @@ mod target;
 mod thaw;
 mod thread;
 mod threads;
+mod tmux;
 mod top;
 mod ui;
 mod undelete;
@@ -109,10 +111,12 @@ enum Verb {
     List(list::Args),
     Info(info::Args),
     Top(top::Args),
+    Usage(usage::Args),
     Events(events::Args),
     Set(set::Args),
     Exec(exec::Args),
     Shell(shell::Args),
+    Tmux(tmux::Args),
     Cp(cp::Args),
     Diff(diff::Args),
     Pull(pull::Args),
@@ -176,10 +180,12 @@ impl Verb {
             Self::List(args) => list::run(&args),
             Self::Info(args) => info::run(args),
             Self::Top(args) => top::run(&args),
+            Self::Usage(args) => usage::run(args),
             Self::Events(args) => events::run(&args),
             Self::Set(args) => set::run(args),
             Self::Exec(args) => exec::run(args),
             Self::Shell(args) => shell::run(args),
+            Self::Tmux(args) => tmux::run(args),
             Self::Cp(args) => cp::run(&args),
             Self::Diff(args) => diff::run(&args),
             Self::Pull(args) => pull::run(&args),
@@ -239,8 +245,9 @@ impl Verb {
             Self::List(args) => args.print.json,
             Self::Info(args) => args.print.json,
             Self::Top(args) => args.print.json,
+            Self::Usage(args) => args.print.json,
             Self::Events(args) => args.print.json,
-            Self::Ui(args) => args.print.json,
+            Self::Ui(args) => args.json(),
             Self::Set(args) => args.print.json,
             Self::Cp(args) => args.print.json,
             Self::Diff(args) => args.print.json,
@@ -284,6 +291,7 @@ impl Verb {
             | Self::Acp(_)
             | Self::Exec(_)
             | Self::Shell(_)
+            | Self::Tmux(_)
             | Self::Serve(_)
             | Self::Install(_)
             | Self::Uninstall(_)
@@ -296,7 +304,7 @@ impl Verb {
 
     /// `exec` and `shell` answer with the command's code, so ours must be told from it.
     fn answers_for_a_command(&self) -> bool {
-        matches!(self, Self::Exec(_) | Self::Shell(_))
+        matches!(self, Self::Exec(_) | Self::Shell(_) | Self::Tmux(_))
     }
 }
 
@@ -350,7 +358,7 @@ fn without_hidden(command: &clap::Command) -> clap::Command {
 pub(crate) fn main() -> ExitCode {
     let line = match Line::try_parse() {
         Ok(line) => line,
-        Err(error) => return usage::tell(&error).into(),
+        Err(error) => return misuse::tell(&error).into(),
     };
     let format = line.verb.format();
     let for_a_command = line.verb.answers_for_a_command();

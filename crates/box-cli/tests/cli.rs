@@ -9,6 +9,7 @@
 )]
 
 mod cli {
+    mod agents;
     mod attach;
     mod decisions;
     mod doctor;

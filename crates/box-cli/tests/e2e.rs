@@ -17,6 +17,7 @@ mod e2e {
     mod alone;
     mod archive;
     mod asked;
+    mod budget;
     mod clients;
     mod control;
     mod credential;
@@ -32,11 +33,17 @@ mod e2e {
     mod limits;
     mod logins;
     mod lost;
+    mod nested;
     mod net;
+    mod other_agents;
+    mod own_agent;
     mod page;
     mod policy;
+    mod pool;
     mod processes;
     mod program;
+    mod push;
+    mod recorded;
     mod rootless;
     mod seed;
     mod terminal;

@@ -6,6 +6,7 @@ use crate::caller::Caller;
 use crate::host::Host;
 use crate::store::StoreError;
 use crate::suggest::nearest;
+use crate::watch;
 use box_api::control::{
     BoxInfo, BoxSettings, BoxState, KeepWorkspace, Limits, NetPreset, Origin, Profile, Traffic,
 };
@@ -159,7 +160,11 @@ pub fn info(
         workspace: workspace.map(|path| path.display().to_string()),
         pid,
         problem: record.problem.clone(),
-        settings: record.settings.clone(),
+        settings: BoxSettings {
+            // What holds, so that nobody needs the settings of the host to tell.
+            freeze_after_ms: Some(watch::freeze_after(host, record).unwrap_or(0)),
+            ..record.settings.clone()
+        },
         accounts: Vec::new(),
         origin: record.origin.clone(),
         trashed_at_ms: record.trashed_at_ms,

@@ -5,6 +5,7 @@
 //! secret, with 128 random bits at least. It means something in its own box alone (decision D1).
 
 mod add;
+mod aside;
 mod command;
 mod give;
 pub mod kinds;
@@ -17,7 +18,9 @@ mod seal;
 mod secret;
 pub mod vault;
 
-pub use add::{Asked, add, rotate};
+pub use add::{Asked, add, add_in_memory, rotate};
+pub(crate) use add::{bad_carriage, bad_variable};
+pub(crate) use aside::{open_aside, seal_aside};
 pub use command::CommandError;
 pub(crate) use give::spec_of;
 pub use give::{
@@ -36,7 +39,8 @@ use crate::store::{Durability, StoreError};
 use box_api::control::{CredentialInfo, SealMethod};
 use box_api::egress::CredentialState;
 use box_api::{BoxId, Owner};
-use give::{carried, hosts_of, variables_of};
+pub(crate) use give::hosts_of;
+use give::{carried, variables_of};
 use kinds::Kind;
 use rows::CredentialRow;
 
@@ -252,7 +256,7 @@ fn kind_of(row: &CredentialRow) -> Option<&'static Kind> {
 }
 
 fn unknown_kind(kind: &str) -> CredentialError {
-    let known = kinds::all().iter().map(|kind| &*kind.name).collect();
+    let known = kinds::all().map(|kind| &*kind.name).collect();
     CredentialError::UnknownKind {
         kind: kind.to_owned(),
         known,

@@ -194,6 +194,7 @@ fn about_word(about: DecisionKind) -> &'static str {
         DecisionKind::Question => "question",
         DecisionKind::Network => "network",
         DecisionKind::Push => "push",
+        DecisionKind::Budget => "budget",
         DecisionKind::Plan => "plan",
     }
 }

@@ -12,7 +12,7 @@ mod logins;
 mod notice;
 pub mod process;
 mod replace;
-mod roots;
+pub(crate) mod roots;
 mod stores;
 mod supervise;
 mod wanted;
@@ -94,6 +94,22 @@ pub fn prepare(
     Ok(stores::write(paths, &roots, &authority)?)
 }
 
+/// Another CA in the place of the deployment's, and everything boxes are given made from it (C139).
+/// Blocks. Boxes that run trust the old one until they are started again.
+///
+/// # Errors
+/// [`PrepareError`]
+pub fn replace_ca(
+    paths: &Paths,
+    settings: &Settings,
+    random: &dyn Random,
+) -> Result<(), PrepareError> {
+    let roots = roots::read(settings)?;
+    ca::replace(paths, random)?;
+    let authority = ca::ensure(paths, random)?;
+    Ok(stores::write(paths, &roots, &authority)?)
+}
+
 /// Why boxes would trust nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
@@ -151,6 +167,11 @@ pub(crate) enum Order {
         record: Box<BoxRecord>,
         sockets: Option<BoxSockets>,
     },
+    /// What the rows say of boxes that run has changed: box-egress is told what now holds.
+    Retell {
+        boxes: Vec<BoxId>,
+        answer: oneshot::Sender<Result<(), EgressError>>,
+    },
     /// The settings were read again: box-egress and every box are told what now holds.
     Reload {
         answer: oneshot::Sender<Result<(), EgressError>>,
@@ -202,6 +223,15 @@ impl Egress {
         if self.orders.send(order).await.is_err() {
             tracing::error!(id = %record.id, "nobody tells box-egress about a box");
         }
+    }
+
+    /// Tells box-egress what the rows say now of boxes that run. Returns once it holds there, so that
+    /// whoever changed a box's network can rely on the change.
+    ///
+    /// # Errors
+    /// [`EgressError`]; a box-egress that is away lets nothing through, and is told when it is back.
+    pub async fn retell(&self, boxes: Vec<BoxId>) -> Result<(), EgressError> {
+        self.order(|answer| Order::Retell { boxes, answer }).await
     }
 
     /// Ends a box's way out. A box-egress that is away forgets the box when it is back.
@@ -301,18 +331,7 @@ impl Egress {
     /// # Errors
     /// [`EgressError`]; what could not be told now is told when box-egress is back.
     pub async fn reload(&self) -> Result<(), EgressError> {
-        let (answer, answered) = oneshot::channel();
-        let away = |why: &str| EgressError::Away {
-            why: why.to_owned(),
-        };
-        let exchange = async {
-            let order = Order::Reload { answer };
-            let sent = self.orders.send(order).await;
-            sent.map_err(|_| away("the host is ending"))?;
-            answered.await.map_err(|_| away("the host is ending"))?
-        };
-        let answer = tokio::time::timeout(ORDER_DEADLINE, exchange).await;
-        answer.map_err(|_| away("it took too long"))?
+        self.order(|answer| Order::Reload { answer }).await
     }
 
     async fn ask(&self, request: Request) -> Result<Answer, EgressError> {
@@ -324,28 +343,35 @@ impl Egress {
         request: Request,
         secret: Zeroizing<Vec<u8>>,
     ) -> Result<Answer, EgressError> {
-        let (answer, answered) = oneshot::channel();
-        let order = Order::Ask {
+        let order = |answer| Order::Ask {
             request: Box::new(request),
             secret,
             answer,
         };
-        let away = |why: &str| EgressError::Away {
-            why: why.to_owned(),
-        };
-        let exchange = async {
-            self.orders
-                .send(order)
-                .await
-                .map_err(|_| away("the host is ending"))?;
-            answered.await.map_err(|_| away("the host is ending"))?
-        };
-        let answer = tokio::time::timeout(ORDER_DEADLINE, exchange).await;
-        let answer = answer.map_err(|_| away("it took too long"))??;
+        let answer = self.order(order).await?;
         if let Answer::Refused { why } = answer {
             return Err(EgressError::Refused { why });
         }
         Ok(answer)
+    }
+
+    /// Gives an order and waits for what came of it.
+    async fn order<T>(
+        &self,
+        order: impl FnOnce(oneshot::Sender<Result<T, EgressError>>) -> Order,
+    ) -> Result<T, EgressError> {
+        let (answer, answered) = oneshot::channel();
+        let order = order(answer);
+        let away = |why: &str| EgressError::Away {
+            why: why.to_owned(),
+        };
+        let exchange = async {
+            let sent = self.orders.send(order).await;
+            sent.map_err(|_| away("the host is ending"))?;
+            answered.await.map_err(|_| away("the host is ending"))?
+        };
+        let answer = tokio::time::timeout(ORDER_DEADLINE, exchange).await;
+        answer.map_err(|_| away("it took too long"))?
     }
 }
 

@@ -33,6 +33,7 @@ pub(crate) fn apply(scope: &mut GithubScope, change: &Change) {
         | Change::OnSignal(_)
         | Change::NetSet(_)
         | Change::Priority(_)
+        | Change::Budget(_)
         | Change::Undo(_)
         | Change::Title(_) => {}
     }

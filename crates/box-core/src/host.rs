@@ -13,6 +13,8 @@ use crate::network::live::Live;
 use crate::paths::Paths;
 use crate::people::People;
 use crate::policy::Machine;
+use crate::pool::Pool;
+use crate::push::Push;
 use crate::random::Random;
 use crate::settings::{Current, Settings};
 use crate::sign_ins::SignIns;
@@ -41,10 +43,14 @@ pub struct Host {
     pub people: People,
     /// Browsers that are let in.
     pub sign_ins: SignIns,
+    /// How browsers are told what happens.
+    pub push: Push,
     /// Connections of boxes that are open.
     pub live: Live,
     /// Who wants something of which running box.
     pub touches: Touches,
+    /// Boxes begun ahead of their time.
+    pub pool: Pool,
     /// Which images must not go.
     pub image_use: ImageUse,
     /// Woken whenever a box's row changes.

@@ -2,6 +2,7 @@
 
 use crate::boxes::rows;
 use crate::host::Host;
+use crate::pool;
 use crate::store::StoreError;
 use box_api::BoxName;
 use box_api::control::ImageInfo;
@@ -104,7 +105,12 @@ pub async fn refresh(
         image: image.to_owned(),
         source,
     };
-    images.refresh(image, progress).await.map_err(failed)
+    let known = images.list().await.unwrap_or_default();
+    let new = images.refresh(image, progress).await.map_err(failed)?;
+    let before = known.into_iter().filter(|known| known.image == new.image);
+    let replaced: Vec<ImageInfo> = before.filter(|known| known.digest != new.digest).collect();
+    forget(host, &replaced).await;
+    Ok(new)
 }
 
 /// Makes an image of an archive, under the name `built:<name>`.
@@ -138,10 +144,20 @@ pub async fn prune(host: &Host, how: Prune) -> Result<Unused, ImageError> {
     let records = host.store.read(rows::all).await?;
     let used = records.into_iter().map(|record| record.image_digest);
     let images = host.runtimes.default().images();
-    images
-        .prune(used.collect(), how)
-        .await
-        .map_err(ImageError::Prune)
+    let unused = images.prune(used.collect(), how).await;
+    let unused = unused.map_err(ImageError::Prune)?;
+    if how == Prune::Remove {
+        forget(host, &unused.images).await;
+    }
+    Ok(unused)
+}
+
+/// What boxes were made of these says nothing about boxes to come.
+async fn forget(host: &Host, gone: &[ImageInfo]) {
+    for image in gone {
+        host.pool.forget_image(&image.digest).await;
+    }
+    pool::tend(host).await;
 }
 
 /// Removes an image no box was made from.
@@ -178,5 +194,7 @@ pub async fn remove(host: &Host, image: &str) -> Result<(), ImageError> {
         image: image.to_owned(),
         source,
     };
-    images.remove(&found.image).await.map_err(failed)
+    images.remove(&found.image).await.map_err(failed)?;
+    forget(host, std::slice::from_ref(found)).await;
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Opens a deployment: folders, locks, layout, settings, database.
 
+use crate::agents;
 use crate::clock::Clock;
 use crate::credentials::Vault;
 use crate::egress::{self, Egress, PrepareError, Program, Surroundings};
@@ -13,6 +14,8 @@ use crate::network::live::Live;
 use crate::paths::Paths;
 use crate::people::People;
 use crate::policy::Machine;
+use crate::pool::Pool;
+use crate::push::Push;
 use crate::random::Random;
 use crate::settings::{Current, Environment, Settings, SettingsError};
 use crate::sign_ins::SignIns;
@@ -146,6 +149,7 @@ pub struct Opened {
 pub fn open(opening: Opening, runtimes: Runtimes) -> Result<Opened, OpenError> {
     let paths = &opening.paths;
     let settings = Settings::load_with(&paths.config, &opening.environment)?;
+    agents::load(&paths.config);
     for folder in [&paths.data, &paths.run, &paths.log] {
         own_folder(folder, opening.uid)?;
     }
@@ -249,8 +253,10 @@ impl Opened {
             threads,
             people,
             sign_ins: SignIns::default(),
+            push: Push::default(),
             live,
             image_use: ImageUse::default(),
+            pool: Pool::default(),
             touches: Touches::default(),
             changes: Changes::default(),
             exposed: Listeners::default(),

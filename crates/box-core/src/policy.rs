@@ -34,7 +34,7 @@ pub(crate) const FORGES: &[&str] = &[
 ];
 
 /// Where agents log in, and where those logins are good that no credential of a kind here is for.
-const LOGIN_HOSTS: &[&str] = &[
+pub(crate) const LOGIN_HOSTS: &[&str] = &[
     "platform.claude.com",
     "console.anthropic.com",
     "auth.openai.com",
@@ -216,16 +216,14 @@ pub fn of_box(
 
 /// What `balanced` stands for here.
 pub fn balanced(machine: &Machine) -> Vec<HostPattern> {
-    let agents = agents::profiles().iter().flat_map(|profile| {
+    let agents = agents::profiles().flat_map(|profile| {
         let own = profile
             .credential
             .iter()
             .flat_map(|credential| &credential.hosts);
         profile.hosts.iter().chain(own)
     });
-    let of_kinds = kinds::all()
-        .iter()
-        .flat_map(|kind| kind.hosts.iter().chain(&kind.helper_hosts));
+    let of_kinds = kinds::all().flat_map(|kind| kind.hosts.iter().chain(&kind.helper_hosts));
     let named = FORGES.iter().chain(LOGIN_HOSTS).copied();
     let named = named.chain(agents.chain(of_kinds).map(String::as_str));
     let mut hosts: Vec<HostPattern> = named

@@ -155,6 +155,12 @@ pub async fn count(host: &Host, caller: &Caller, name: &BoxName) -> Option<u32> 
     Some(usage.processes)
 }
 
+/// Whether anything that was started to outlive its caller runs in a box.
+pub(crate) async fn run_in(host: &Host, id: BoxId) -> Result<bool, StoreError> {
+    let open = host.store.read(rows::open).await?;
+    Ok(open.iter().any(|row| row.box_id == id))
+}
+
 /// Ends a durable process, or sends it a signal.
 ///
 /// # Errors

@@ -3,10 +3,13 @@
 //! One TOML file ([`crate::paths::Paths::config`]). Unknown keys are refused by name; nothing is
 //! guessed. A file that is not there means the defaults.
 
+pub mod budget;
 mod current;
 pub mod environment;
+mod idle;
 pub mod net;
 pub mod page;
+pub mod push;
 mod read;
 mod shown;
 pub mod upstream;
@@ -28,6 +31,9 @@ use std::path::{Path, PathBuf};
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// C92.
 const PERMISSION_HOLD_MINUTES: u32 = 120;
+/// C95, decision D12.
+const FREEZE_AFTER_MS: u64 = 30 * 60 * 1000;
+const POOL_MAX: u32 = 4;
 /// Decision D33.
 const TRASH_DAYS: u32 = 7;
 
@@ -80,6 +86,7 @@ pub struct Settings {
     pub net: net::NetSettings,
     pub upstream: upstream::UpstreamSettings,
     pub page: page::PageSettings,
+    pub push: push::PushSettings,
     pub limits: LimitSettings,
     /// `[snapshot] pristine`: a fresh box is marked before anything of its owner runs (B14).
     pub pristine: Setting<bool>,
@@ -97,6 +104,14 @@ pub struct Settings {
     pub permission_hold: Setting<u32>,
     /// `[decisions] permission_fallback`: what then.
     pub permission_fallback: Setting<Fallback>,
+    pub budget: budget::BudgetSettings,
+    /// `[box] freeze_after`: when a box is frozen that nothing was wanted of, milliseconds; 0: never
+    /// (D12).
+    pub freeze_after_ms: Setting<u64>,
+    /// `[pool] max`: boxes begun ahead of their time at once; 0: none.
+    pub pool_max: Setting<u32>,
+    /// `[pool] reserve`: no box is begun ahead with less memory available, bytes; else a tenth of all.
+    pub pool_reserve_bytes: Setting<Option<u64>>,
     /// `[trash] days`: how long a removed box keeps its files (D33).
     pub trash_days: Setting<u32>,
 }
@@ -214,6 +229,7 @@ impl Default for Settings {
             net: net::NetSettings::default(),
             upstream: upstream::UpstreamSettings::default(),
             page: page::PageSettings::default(),
+            push: push::PushSettings::default(),
             limits: LimitSettings {
                 cpu_milli: Setting::default_of(limits.cpu_milli),
                 memory_bytes: Setting::default_of(limits.memory_bytes),
@@ -230,6 +246,10 @@ impl Default for Settings {
             seal: Setting::default_of(SealChoice::Auto),
             permission_hold: Setting::default_of(PERMISSION_HOLD_MINUTES),
             permission_fallback: Setting::default_of(Fallback::Hold),
+            budget: budget::BudgetSettings::default(),
+            freeze_after_ms: Setting::default_of(FREEZE_AFTER_MS),
+            pool_max: Setting::default_of(POOL_MAX),
+            pool_reserve_bytes: Setting::default_of(None),
             trash_days: Setting::default_of(TRASH_DAYS),
         }
     }

@@ -5,6 +5,7 @@
 //! revoked is out at once: whoever serves it waits on [`SignIns::revoked`].
 
 mod rows;
+pub mod tokens;
 
 use crate::caller::{Caller, Tier};
 use crate::host::Host;
@@ -66,6 +67,11 @@ impl SignIns {
     /// Woken whenever a sign-in was revoked: look again at the one you serve.
     pub fn revoked(&self) -> watch::Receiver<u64> {
         self.0.revoked.subscribe()
+    }
+
+    /// Tells whoever serves one to look again.
+    fn wake(&self) {
+        self.0.revoked.send_modify(|count| *count += 1);
     }
 
     /// Says where the page is.
@@ -251,15 +257,27 @@ pub async fn known(host: &Host, shown: Shown<'_>) -> Result<Option<Known>, Store
     }))
 }
 
-/// Whether a sign-in still is.
+/// Whether a link of this code waits to be used; costs less than to pair.
+///
+/// # Errors
+/// What the store said.
+pub async fn waits(host: &Host, code: &str) -> Result<bool, StoreError> {
+    let (key, now_ms) = (hash(code), host.now_ms());
+    host.store
+        .read(move |tables| rows::link_waits(tables, &key, now_ms))
+        .await
+}
+
+/// Whether a sign-in, or a token, still is.
 ///
 /// # Errors
 /// What the store said.
 pub async fn stands(host: &Host, id: &str) -> Result<bool, StoreError> {
-    let (id, now_ms) = (id.to_owned(), host.now_ms());
-    host.store
-        .read(move |tables| rows::stands(tables, &id, now_ms))
-        .await
+    let (named, now_ms) = (id.to_owned(), host.now_ms());
+    let is_sign_in = host
+        .store
+        .read(move |tables| rows::stands(tables, &named, now_ms));
+    Ok(is_sign_in.await? || tokens::stands(host, id).await?)
 }
 
 /// The sign-ins the caller may see, newest first.
@@ -291,7 +309,7 @@ pub async fn revoke(host: &Host, caller: &Caller, id: &str) -> Result<(), Revoke
         .store
         .write(Durability::Full, move |tables| rows::remove(tables, &gone))
         .await?;
-    host.sign_ins.0.revoked.send_modify(|count| *count += 1);
+    host.sign_ins.wake();
     if removed { Ok(()) } else { Err(unknown()) }
 }
 
@@ -330,7 +348,7 @@ fn tier_of(word: &str) -> Tier {
     }
 }
 
-fn owner_of(text: String) -> rusqlite::Result<Owner> {
+pub(crate) fn owner_of(text: String) -> rusqlite::Result<Owner> {
     Owner::try_from(text).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, error.into())
     })

@@ -30,7 +30,7 @@ pub use fork::{ForkError, fork};
 pub use listed::Archived;
 pub use mail::{AnswerFailure, PromptError, PromptFailure, ThreadError, ThreadHandle};
 pub use registry::Threads;
-pub use run::{RepoError, RunError, Running, open, run, run_with};
+pub use run::{RepoError, RunError, Running, TakeInError, open, run, run_with, take_in};
 pub use saved::ThreadRecord;
 
 use crate::boxes;

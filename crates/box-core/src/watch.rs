@@ -14,6 +14,7 @@ mod touch;
 
 pub(crate) use copy::standing_still;
 pub(crate) use end::why_ended;
+pub(crate) use look::freeze_after;
 pub use look::{LOOK_EVERY, Watch, disk, run};
 pub(crate) use runs::begin as begin_run;
 pub(crate) use still::freeze_for;

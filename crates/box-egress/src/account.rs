@@ -50,8 +50,10 @@ impl Account {
         let mut settings = self.ctx.settings();
         let mut ticks = interval_at(tokio::time::Instant::now() + TOLD_EVERY, TOLD_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        self.ctx.tell_open(Event::Open(self.as_it_is()));
-        let (mut told, mut silent_times) = (self.allowed.tally().so_far(), 0);
+        let first = self.as_it_is();
+        // What was told, not what has come since: that would pass for silence.
+        let (mut told, mut silent_times) = ((first.sent_bytes, first.received_bytes), 0);
+        self.ctx.tell_open(Event::Open(first));
         loop {
             let budget = settings.borrow_and_update().policy.limits.budget_bytes;
             tokio::select! {

@@ -211,28 +211,12 @@ impl BoxContext {
     /// Whether what is written at `host` is judged: where a credential of the owner is used, and
     /// where a login is whose owner said what it may write.
     pub(crate) fn is_scoped(&self, host: &HostName) -> bool {
-        let settings = self.settings.borrow();
-        let is_login = settings.logins.take_tokens_at(host);
-        is_bound(&settings, host) || (is_login && settings.policy.login_scope.is_some())
+        scope::is_scoped(&self.settings.borrow(), host)
     }
 
-    /// What the box may write at `host`, which is GitHub's: nothing, unless all its placeholders
-    /// for it say the same.
+    /// What the box may write at `host`, which is GitHub's.
     pub(crate) fn github_scope(&self, host: &HostName) -> GithubScope {
-        let settings = self.settings.borrow();
-        let here = settings
-            .bindings
-            .iter()
-            .filter(|one| one.hosts.contains(host));
-        let mut scopes = here.map(|one| one.github.clone().unwrap_or_default());
-        let Some(first) = scopes.next() else {
-            return settings.policy.login_scope.clone().unwrap_or_default();
-        };
-        if scopes.all(|scope| scope == first) {
-            first
-        } else {
-            GithubScope::default()
-        }
+        scope::of_host(&self.settings.borrow(), host)
     }
 
     /// Runs `read` on the box's settings as they are now.

@@ -7,6 +7,7 @@ mod heads;
 mod hellos;
 mod names;
 mod packets;
+mod sockets;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

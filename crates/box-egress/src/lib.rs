@@ -67,6 +67,7 @@ mod telling;
 #[cfg(test)]
 mod testing;
 mod tunnel;
+mod usage;
 
 use control::Keeper;
 use control::socket::ControlListener;

@@ -4,6 +4,7 @@
 use crate::events::Events;
 use crate::limits::{self, Bucket};
 use crate::tally::add_exchange;
+use box_api::egress::usage::ModelUse;
 use box_api::egress::{Event, HostName, Passed, Reason, Refusal};
 use std::collections::HashMap;
 use std::time::Instant;
@@ -11,6 +12,10 @@ use tokio::sync::watch;
 
 /// Kinds of things that wait to be told in one. What is more than that is counted as lost.
 const KINDS_MAX: usize = 512;
+/// Of which so many may be of usage told apart by model and conversation, both of which a box can make up.
+const USED_KINDS_MAX: usize = 256;
+/// What stands for the models that had no room.
+const SEVERAL_MODELS: &str = "several";
 /// Connections that are told one by one as over; the host lets go of others by itself.
 const CONNECTIONS_MAX: usize = 1024;
 
@@ -18,6 +23,7 @@ const CONNECTIONS_MAX: usize = 1024;
 enum Kind {
     Refused(String, u16, Reason, Option<String>),
     Passed(HostName, u16, String, Option<String>),
+    Used(HostName, String, String, Option<String>),
 }
 
 /// The events of one box on their way to the host.
@@ -48,17 +54,12 @@ impl Telling {
         let Some(kind) = kind_of(&event) else {
             return self.events.lose();
         };
-        let mut is_lost = false;
+        let mut kept = Kept::Yes;
         self.waiting.send_if_modified(|waiting| {
-            let is_full = waiting.len() >= KINDS_MAX;
-            match waiting.get_mut(&kind) {
-                Some(known) => add(known, event),
-                None if is_full => is_lost = true,
-                None => drop(waiting.insert(kind, event)),
-            }
+            kept = keep(waiting, kind, event);
             false
         });
-        if is_lost {
+        if kept == Kept::No {
             self.events.lose();
         }
     }
@@ -117,6 +118,12 @@ fn kind_of(event: &Event) -> Option<Kind> {
             passed.rule.clone(),
             passed.credential.clone(),
         )),
+        Event::Used(used) => Some(Kind::Used(
+            used.host.clone(),
+            used.credential.clone(),
+            used.model.clone(),
+            used.conversation.clone(),
+        )),
         Event::Mapped { .. }
         | Event::Asked { .. }
         | Event::Open(_)
@@ -129,10 +136,50 @@ fn kind_of(event: &Event) -> Option<Kind> {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Yes,
+    /// There are too many kinds already.
+    No,
+}
+
+/// Adds what waits up. Nothing of what a model cost gets lost, whatever else the box does.
+fn keep(waiting: &mut HashMap<Kind, Event>, mut kind: Kind, mut event: Event) -> Kept {
+    let is_crowded = waiting.len() >= USED_KINDS_MAX && !waiting.contains_key(&kind);
+    let mut kinds_max = KINDS_MAX;
+    if let Event::Used(used) = &mut event {
+        kinds_max = usize::MAX;
+        if is_crowded {
+            kind = in_general(used);
+        }
+    }
+    let is_full = waiting.len() >= kinds_max;
+    match waiting.get_mut(&kind) {
+        Some(known) => add(known, event),
+        None if is_full => return Kept::No,
+        None => drop(waiting.insert(kind, event)),
+    }
+    Kept::Yes
+}
+
+/// Tells it apart no further than by host and account, of which a box can make up none.
+fn in_general(used: &mut ModelUse) -> Kind {
+    SEVERAL_MODELS.clone_into(&mut used.model);
+    used.conversation = None;
+    let (host, credential) = (used.host.clone(), used.credential.clone());
+    Kind::Used(host, credential, used.model.clone(), None)
+}
+
 /// Both are of one kind.
 fn add(known: &mut Event, event: Event) {
     if let (Event::Refused(known), Event::Refused(refusal)) = (&mut *known, &event) {
         add_refusal(known, refusal);
+    }
+    if let (Event::Used(known), Event::Used(used)) = (&mut *known, &event) {
+        known.tokens.add(&used.tokens);
+        known.answers += used.answers;
+        known.unread += used.unread;
+        known.at_ms = used.at_ms;
     }
     if let (Event::Passed(known), Event::Passed(passed)) = (known, event) {
         add_passed(known, passed);

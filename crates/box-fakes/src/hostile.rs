@@ -34,10 +34,19 @@ pub enum Behaviour {
     NeverEnds,
     /// Says its environment, its command line and the files it finds, and does its turn.
     PrintsSecrets,
+    /// Says a key of a known shape, [`PRINTED_KEY`], and does its turn.
+    PrintsKeys,
+    /// Answers what nobody asked and its prompt twice, and goes on to talk after it has.
+    AnswersOutOfOrder,
+    /// Repeats a conversation it takes up only once it has answered that it did.
+    RepeatsLate,
 }
 
+/// Looks like a key and is none.
+pub const PRINTED_KEY: &str = "sk-ant-api03-Zq7Lw2Xv9Tb4Nc8Rd1Mf6Hs3Jk5Gp0Ya";
+
 impl Behaviour {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::DiesAtStart,
         Self::PrintsGarbage,
         Self::PrintsGarbageBetween,
@@ -48,6 +57,9 @@ impl Behaviour {
         Self::Floods,
         Self::NeverEnds,
         Self::PrintsSecrets,
+        Self::PrintsKeys,
+        Self::AnswersOutOfOrder,
+        Self::RepeatsLate,
     ];
 
     /// The program that behaves like this.

@@ -7,6 +7,7 @@
 pub mod account;
 pub mod hostile;
 pub mod model;
+pub mod push;
 pub mod rig;
 pub mod vendors;
 

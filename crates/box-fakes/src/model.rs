@@ -28,7 +28,7 @@ use crate::rig::{AnswerBody, Net, Recorded, internet::Internet, site};
 use anyhow::Result;
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -98,9 +98,10 @@ impl Model {
         self.net.ask(|world| world.model.sides.clone())
     }
 
-    /// Everything sent to the model's host.
+    /// Everything sent to the model's hosts.
     pub fn requests(&self) -> Vec<Recorded> {
-        self.net.requests(self.api.host())
+        let hosts = self.api.hosts().iter();
+        hosts.flat_map(|host| self.net.requests(host)).collect()
     }
 }
 
@@ -114,9 +115,15 @@ pub(crate) async fn answer(
     let body = Limited::new(request.into_body(), BODY_BYTES_MAX)
         .collect()
         .await;
-    let body = body
-        .map(http_body_util::Collected::to_bytes)
-        .unwrap_or_default();
+    let body = match body {
+        Ok(body) => body.to_bytes(),
+        // Whoever asked is gone in the middle of it, as an agent that is stopped: that is no request.
+        Err(error) if !error.is::<LengthLimitError>() => {
+            internet.with(|world| world.note(format!("model: a request broke off: {error}")));
+            return failure(api, StatusCode::BAD_REQUEST, "api_error", "broken off");
+        }
+        Err(_) => Bytes::new(),
+    };
     let seen = internet.with(|world| {
         world.body_read(number, body.len() as u64);
         world
@@ -180,6 +187,8 @@ fn openai(
     body: &Bytes,
 ) -> Result<Response<AnswerBody>, Refusal> {
     let path = head.path.split('?').next().unwrap_or_default();
+    // Where `OpenAI`'s API is one of several that a host has.
+    let path = path.strip_prefix("/compatible-mode").unwrap_or(path);
     let new = || internet.with(|world| world.model.next_id());
     match (head.method.as_str(), path) {
         ("POST", "/v1/responses") => {

@@ -26,6 +26,7 @@ pub use site::Reply;
 pub use world::{Query, Recorded, Traffic};
 
 use crate::model::{Api, Model};
+use crate::push::PushService;
 use crate::vendors::Vendors;
 use anyhow::{Context as _, Result, anyhow};
 use internet::{Internet, Job};
@@ -255,10 +256,17 @@ impl Net {
     /// A model server at the host of an API that takes `token` and nothing else. Several share
     /// their scripts.
     pub fn model_of(&self, api: Api, token: &str) -> Model {
-        self.origin(api.host());
+        for host in api.hosts() {
+            self.origin(host);
+        }
         let token = token.to_owned();
         self.ask(move |world| world.model.open_for(api, token));
         Model::new(self.clone(), api)
+    }
+
+    /// A push service at `name`.
+    pub fn push_service(&self, name: &str) -> PushService {
+        PushService::new(self.clone(), name)
     }
 
     /// The vendors' token endpoints and a few paths that take their tokens.

@@ -1,8 +1,9 @@
 //! Measures snapshots and clones of one box that holds 1 GB in 20,000 files.
 //!
 //! ```text
-//! copy_bench <folder> snapshot|clone    says where the box's files are; then one copy for each line
-//!                                       read, answered with its nanoseconds
+//! copy_bench <folder> snapshot|clone <n>    fills n folders, 100 of which are 1 GB, and says where the
+//!                                           box's files are; then one copy for each line read,
+//!                                           answered with its nanoseconds
 //! ```
 //! The copy is removed again after the clock has stopped.
 
@@ -23,7 +24,6 @@ use std::io::BufRead as _;
 use std::path::Path;
 use std::time::Instant;
 
-const FOLDERS: u32 = 100;
 const FILES_EACH: u32 = 200;
 const FILE_BYTES: usize = 50 << 10;
 
@@ -37,12 +37,16 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        [folder, "snapshot"] => serve(Path::new(folder), |engine, of, _, number| {
-            Box::pin(snapshot(engine, of, number))
-        }),
-        [folder, "clone"] => serve(Path::new(folder), |engine, of, to, _| {
-            Box::pin(clone(engine, of, to))
-        }),
+        [folder, "snapshot", folders] => {
+            serve(Path::new(folder), folders, |engine, of, _, number| {
+                Box::pin(snapshot(engine, of, number))
+            });
+        }
+        [folder, "clone", folders] => {
+            serve(Path::new(folder), folders, |engine, of, to, _| {
+                Box::pin(clone(engine, of, to))
+            });
+        }
         _ => panic!("see the top of the file"),
     }
 }
@@ -54,7 +58,7 @@ type Verb = for<'a> fn(
     u32,
 ) -> std::pin::Pin<Box<dyn Future<Output = u128> + 'a>>;
 
-fn serve(folder: &Path, verb: Verb) {
+fn serve(folder: &Path, folders: &str, verb: Verb) {
     let spawner = Spawner::fork().unwrap();
     let tokio = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -68,7 +72,7 @@ fn serve(folder: &Path, verb: Verb) {
     let of = spec(0);
     tokio.block_on(engine.create(&of)).unwrap();
     let workspace = engine.workspace(&of.id).unwrap();
-    fill(&workspace);
+    fill(&workspace, folders.parse().unwrap());
     println!("{}", workspace.display());
     for (number, line) in (1..).zip(std::io::stdin().lock().lines()) {
         line.unwrap();
@@ -98,8 +102,8 @@ fn spec(number: u32) -> BoxSpec {
     }
 }
 
-fn fill(workspace: &Path) {
-    for folder in 0..FOLDERS {
+fn fill(workspace: &Path, folders: u32) {
+    for folder in 0..folders {
         let folder = workspace.join(format!("folder-{folder}"));
         std::fs::create_dir(&folder).unwrap();
         for file in 0..FILES_EACH {

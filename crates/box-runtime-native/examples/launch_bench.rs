@@ -3,6 +3,7 @@
 //! ```text
 //! launch_bench [rounds]                    makes a root of its own; prints medians as JSON
 //! launch_bench serve <root> <folder>       one box for each line read; answers its nanoseconds
+//! launch_bench ahead <root> <folder>       the same with each box begun ahead
 //! launch_bench write-program <name> <to>   one of the static programs
 //! launch_bench seccomp-profile             the filter as a section of an OCI configuration
 //! ```
@@ -17,7 +18,7 @@
 
 use box_api::BoxId;
 use box_api::control::{Limits, Profile};
-use box_runtime::{BoxSpec, ExecSpec, Progress, Runtime as _};
+use box_runtime::{BoxSpec, ExecSpec, Pool as _, Progress, Runtime as _};
 use box_runtime_native::{NativeRuntime, Spawner, oci_seccomp_profile, program};
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -31,7 +32,11 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["serve", root, folder] => serve(Path::new(root), Path::new(folder)),
+        ["serve", root, folder] => serve(Bench::new(Path::new(root), Path::new(folder))),
+        ["ahead", root, folder] => serve(Bench {
+            begun: Begun::Ahead,
+            ..Bench::new(Path::new(root), Path::new(folder))
+        }),
         ["write-program", name, to] => std::fs::write(to, program(name).unwrap()).unwrap(),
         ["seccomp-profile"] => println!("{}", oci_seccomp_profile()),
         [] => print_medians(ROUNDS),
@@ -46,7 +51,15 @@ fn clock_ns() -> u64 {
     u64::try_from(now.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap()
 }
 
+/// Whether anything of a box is there when the clock starts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    Then,
+    Ahead,
+}
+
 struct Bench {
+    begun: Begun,
     engine: NativeRuntime,
     tokio: tokio::runtime::Runtime,
     image: String,
@@ -93,6 +106,7 @@ impl Bench {
             .digest;
         drop(inside);
         Self {
+            begun: Begun::Then,
             engine,
             tokio,
             image,
@@ -123,8 +137,11 @@ impl Bench {
             env: Vec::new(),
             terminal: None,
         };
-        let engine = self.engine.clone();
+        let (engine, begun) = (self.engine.clone(), self.begun);
         self.tokio.block_on(async {
+            if begun == Begun::Ahead {
+                engine.begin(&spec.id).await.unwrap();
+            }
             engine.create(&spec).await.unwrap();
             let before = clock_ns();
             let started = engine.start(&spec).await.unwrap();
@@ -161,8 +178,7 @@ fn read_all(stream: &OwnedFd) -> String {
     text
 }
 
-fn serve(root: &Path, folder: &Path) {
-    let mut bench = Bench::new(root, folder);
+fn serve(mut bench: Bench) {
     for line in std::io::stdin().lock().lines() {
         line.unwrap();
         println!("{}", bench.round().first_act);

@@ -12,7 +12,7 @@ use crate::storage::method;
 use crate::sys::{self, Cloned};
 use box_api::control::Profile;
 use box_api::snapshot::CopyMethod;
-use box_runtime::Transparent;
+use box_runtime::{Nesting, Transparent};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -99,7 +99,7 @@ impl Attempt {
                 let filters = Filters::new(privileges);
                 let load = || {
                     rustix::thread::set_no_new_privs(true)?;
-                    sys::seccomp(filters.of(Profile::Locked)).map(|()| 0)
+                    sys::seccomp(filters.of(Profile::Locked, Nesting::Refused)).map(|()| 0)
                 };
                 inside(privileges, load).map(|_| Seen::Works)
             }

@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 
 pub(crate) async fn create(engine: Arc<Engine>, spec: BoxSpec) -> Result<(), RuntimeError> {
-    refuse_nesting(&spec)?;
+    refuse_nesting(&spec, engine.privileges)?;
     let turn = engine.turns.take(&spec.id).await;
     let id = spec.id;
     let made = tokio::task::spawn_blocking(move || {
@@ -34,13 +34,23 @@ pub(crate) async fn create(engine: Arc<Engine>, spec: BoxSpec) -> Result<(), Run
 }
 
 /// Said before anything is made, rather than a box that cannot do what was asked.
-pub(crate) fn refuse_nesting(spec: &BoxSpec) -> Result<(), RuntimeError> {
-    match spec.nesting {
-        Nesting::Refused => Ok(()),
-        Nesting::Allowed => Err(RuntimeError::Refused {
-            why: "boxes of this engine cannot hold containers yet".to_owned(),
-            hint: Some("leave `--nested` out, or `box set <box> nested=off`".to_owned()),
-        }),
+pub(crate) fn refuse_nesting(spec: &BoxSpec, privileges: Privileges) -> Result<(), RuntimeError> {
+    let refuse = |why: &str, hint: &str| {
+        Err(RuntimeError::Refused {
+            why: why.to_owned(),
+            hint: Some(hint.to_owned()),
+        })
+    };
+    match (spec.nesting, spec.profile) {
+        (Nesting::Allowed, Profile::Locked) => refuse(
+            "only a box of profile `root` can hold containers",
+            "make it with `--profile root`, or leave `--nested` out",
+        ),
+        (Nesting::Allowed, Profile::Root) if !privileges.has_ranges() => refuse(
+            "a box with one id cannot hold containers",
+            "install `uidmap` and give your user subordinate ids (`box doctor` says how), or leave `--nested` out",
+        ),
+        (Nesting::Refused, _) | (Nesting::Allowed, Profile::Root) => Ok(()),
     }
 }
 

@@ -11,6 +11,7 @@
 //! <store>/tmp/                  where folders are born and die
 //! <run>/boxes/<id>/guest.sock   box-guest listens here
 //! <run>/boxes/<id>/record.json  who pid 1 of the box is; see `record`
+//! <run>/spares/<id>             a box was begun ahead under this id; see `pool`
 //! ```
 //!
 //! On btrfs each folder of a box, and of a snapshot, is one subvolume.
@@ -50,6 +51,7 @@ const LEFT: [&str; 8] = [
 pub(crate) struct Folders {
     boxes: PathBuf,
     running: PathBuf,
+    spares: PathBuf,
     snapshots: PathBuf,
     pub(crate) tmp: PathBuf,
     method: CopyMethod,
@@ -72,6 +74,7 @@ impl Folders {
         let mut folders = Self {
             boxes: store.join("boxes"),
             running: run.join("boxes"),
+            spares: run.join("spares"),
             snapshots: store.join("snapshots"),
             tmp: store.join("tmp"),
             method: CopyMethod::Full,
@@ -79,6 +82,7 @@ impl Folders {
         let own = [
             &folders.boxes,
             &folders.running,
+            &folders.spares,
             &folders.snapshots,
             &folders.tmp,
         ];
@@ -149,6 +153,21 @@ impl Folders {
     /// The box's part of the run folder.
     pub(crate) fn of_running(&self, id: &BoxId) -> PathBuf {
         self.running.join(id.as_str())
+    }
+
+    /// The mark of a box that was begun ahead.
+    pub(crate) fn of_spare(&self, id: &BoxId) -> PathBuf {
+        self.spares.join(id.as_str())
+    }
+
+    /// Marks of boxes that were begun ahead, by this host or one before.
+    pub(crate) fn spares(&self) -> io::Result<Vec<BoxId>> {
+        let mut ids = Vec::new();
+        for entry in std::fs::read_dir(&self.spares)? {
+            let name = entry?.file_name();
+            ids.extend(name.to_str().and_then(|name| BoxId::parse(name).ok()));
+        }
+        Ok(ids)
     }
 
     pub(crate) fn has(&self, id: &BoxId) -> bool {

@@ -2,16 +2,19 @@
 //!
 //! The spawner's half is here and in `trees`, `overlay`, `newborn`; the half that runs in the new
 //! namespaces is `inside` and what it names, in order: `crate::network`, `root`, `places`, `proc`,
-//! `privileges`.
+//! `nested`, `privileges`.
 
 mod environment;
 mod inside;
+mod late;
+mod nested;
 mod newborn;
 mod overlay;
 mod places;
 mod privileges;
 mod proc;
 mod root;
+mod spare;
 mod trees;
 mod trust;
 mod within;
@@ -19,6 +22,7 @@ mod within;
 pub(crate) use environment::BYTES_MAX as ENVIRONMENT_BYTES_MAX;
 pub(crate) use newborn::{as_descriptors, as_listeners, await_readable, started_ticks};
 pub(crate) use overlay::overlay_by_helper;
+pub(crate) use spare::{Spare, begin};
 
 use crate::cgroup::{Cgroups, Place};
 use crate::network::Listeners;
@@ -94,7 +98,7 @@ fn launch_at(start: &Start, tools: &Tools, place: &mut Place) -> Result<Launched
                 trees: &trees,
                 environment,
                 tools,
-                parent: theirs,
+                parent: &theirs,
             }
             .run(place)
         }
@@ -102,14 +106,23 @@ fn launch_at(start: &Start, tools: &Tools, place: &mut Place) -> Result<Launched
             drop(theirs);
             let newborn = Newborn::new(pid, pidfd, ours);
             newborn.be_recorded_in(&start.given.record, &tools.boot_id)?;
-            let maps = tools.privileges.maps(start.id_offset, start.profile);
-            let ids = newborn.map_ids(&maps)?;
-            let overlay = trees.finish(start, &ids)?;
-            if matches!(place, Place::Nowhere) {
-                newborn.be_killed_first_when_memory_is_short()?;
-            }
-            newborn.go(overlay.as_ref())?;
-            newborn.arrive()
+            finish(newborn, start, (&trees, tools))
         }
     }
+}
+
+/// The spawner's part from where the box's first process is there. It is recorded by now, and waits.
+fn finish(
+    newborn: Newborn,
+    start: &Start,
+    (trees, tools): (&Trees, &Tools),
+) -> Result<Launched, StepError> {
+    let maps = tools.privileges.maps(start.id_offset, start.profile);
+    let ids = newborn.map_ids(&maps)?;
+    let overlay = trees.finish(start, &ids)?;
+    if matches!(tools.cgroups, Cgroups::BestEffort) {
+        newborn.be_killed_first_when_memory_is_short()?;
+    }
+    newborn.go(overlay.as_ref())?;
+    newborn.arrive()
 }

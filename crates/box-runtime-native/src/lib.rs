@@ -20,6 +20,7 @@ pub mod images;
 mod launch;
 mod limit;
 mod network;
+mod pool;
 mod programs;
 mod record;
 pub mod rootless;
@@ -44,8 +45,8 @@ pub use sys::close_on_exec_from;
 use async_trait::async_trait;
 use box_api::BoxId;
 use box_runtime::{
-    BoxSockets, BoxSpec, Disk, ExecSpec, Execution, Freezer, Images, Limiter, Observed, Processes,
-    Runtime, RuntimeError, Snapshots, Sockets, Started, Transfer,
+    BoxSockets, BoxSpec, Disk, ExecSpec, Execution, Freezer, Images, Limiter, Observed, Pool,
+    Processes, Runtime, RuntimeError, Snapshots, Sockets, Started, Transfer,
 };
 use folders::Folders;
 use programs::Programs;
@@ -71,6 +72,7 @@ struct Engine {
     images: ImageStore,
     privileges: Privileges,
     disk: disk::Watch,
+    spares: pool::Spares,
     /// One verb at a time for each box.
     turns: Turns,
 }
@@ -97,8 +99,10 @@ impl NativeRuntime {
             images,
             privileges,
             disk: disk::Watch::default(),
+            spares: pool::Spares::default(),
             turns: Turns::default(),
         };
+        pool::clear(&engine)?;
         Ok(Self {
             engine: Arc::new(engine),
         })
@@ -195,6 +199,10 @@ impl Runtime for NativeRuntime {
     }
 
     fn disk(&self) -> Option<&dyn Disk> {
+        Some(self)
+    }
+
+    fn pool(&self) -> Option<&dyn Pool> {
         Some(self)
     }
 

@@ -133,11 +133,20 @@ impl Privileges {
         }
     }
 
+    /// How many ids a box has, from 0 on.
+    pub(crate) fn ids_of_a_box(self) -> u32 {
+        match self {
+            Self::Root => IDS,
+            Self::Ranges => EGRESS_ID,
+            Self::SingleUid { .. } => 1,
+        }
+    }
+
     /// `uid_map` and `gid_map` of a box (`user_namespaces(7)`).
     pub(crate) fn maps(self, offset: u32, profile: Profile) -> [String; 2] {
         match self {
-            Self::Root => [0; 2].map(|_| format!("0 {offset} {IDS}\n")),
-            Self::Ranges => [0; 2].map(|_| format!("0 0 {EGRESS_ID}\n")),
+            Self::Root => [0; 2].map(|_| format!("0 {offset} {}\n", self.ids_of_a_box())),
+            Self::Ranges => [0; 2].map(|_| format!("0 0 {}\n", self.ids_of_a_box())),
             Self::SingleUid { uid, gid } => {
                 let inside = match profile {
                     Profile::Locked => AGENT_ID,

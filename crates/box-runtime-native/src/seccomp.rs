@@ -7,6 +7,7 @@
 //! family, `unshare`, `setns`, `chroot`, `open_by_handle_at`, modules, `kexec_*`, `reboot`.
 
 mod allowed;
+mod nested;
 mod oci;
 mod pretended;
 mod program;
@@ -15,14 +16,16 @@ pub use oci::profile as oci_profile;
 
 use crate::rootless::Privileges;
 use box_api::control::Profile;
+use box_runtime::Nesting;
 use libc::sock_filter;
 use program::{Check, Rule, Verdict, When};
 
-/// The filters of the two profiles. They differ only where a box has one id: neither profile has a
-/// capability that would widen the list.
+/// The filters of the two profiles. They differ only where a box has one id, or may hold containers:
+/// neither profile has a capability that would widen the list.
 #[derive(Debug)]
 pub(crate) struct Filters {
     plain: Vec<sock_filter>,
+    nested: Vec<sock_filter>,
     of_root_with_one_id: Option<Vec<sock_filter>>,
 }
 
@@ -30,15 +33,17 @@ impl Filters {
     pub(crate) fn new(privileges: Privileges) -> Self {
         Self {
             plain: filter(),
+            nested: nested_filter(),
             of_root_with_one_id: (!privileges.has_ranges())
                 .then(|| program::compile(&pretended::over(rules()), allowed::KNOWN_MAX)),
         }
     }
 
-    pub(crate) fn of(&self, profile: Profile) -> &[sock_filter] {
-        match (profile, &self.of_root_with_one_id) {
-            (Profile::Root, Some(filter)) => filter,
-            (Profile::Root, None) | (Profile::Locked, _) => &self.plain,
+    pub(crate) fn of(&self, profile: Profile, nesting: Nesting) -> &[sock_filter] {
+        match (profile, &self.of_root_with_one_id, nesting) {
+            (Profile::Root, Some(filter), _) => filter,
+            (Profile::Root, None, Nesting::Allowed) => &self.nested,
+            (Profile::Root, None, Nesting::Refused) | (Profile::Locked, ..) => &self.plain,
         }
     }
 }
@@ -47,6 +52,10 @@ pub(crate) use pretended::filter as pretending_filter;
 
 fn filter() -> Vec<sock_filter> {
     program::compile(&rules(), allowed::KNOWN_MAX)
+}
+
+fn nested_filter() -> Vec<sock_filter> {
+    program::compile(&nested::over(rules()), allowed::KNOWN_MAX)
 }
 
 /// The verdicts that are not EPERM, in order of their numbers.

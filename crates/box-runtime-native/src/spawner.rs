@@ -8,6 +8,8 @@ mod process;
 mod reopen;
 pub(crate) mod wire;
 
+pub(crate) use process::FREE_NUMBERS;
+
 use crate::cgroup::Cgroups;
 use crate::rootless::Privileges;
 use crate::sys;

@@ -5,6 +5,7 @@ use crate::create::refuse_nesting;
 use crate::folders::{UPPER, path_only, private_folder};
 use crate::images::environment::merged;
 use crate::launch::{ENVIRONMENT_BYTES_MAX, as_listeners};
+use crate::pool;
 use crate::record;
 use crate::spawner::SpawnerError;
 use crate::spawner::wire::{self, Answer, Given, Request, Shown, Start};
@@ -33,11 +34,14 @@ pub(crate) async fn start(engine: &Arc<Engine>, spec: &BoxSpec) -> Result<Starte
     if let Some((pid, _)) = engine.folders.first_process(&id) {
         return Ok(Started { pid, sockets: None });
     }
-    clear_after(engine, &id).await?;
+    if !engine.spares.has(&id) {
+        clear_after(engine, &id).await?;
+    }
     settle(engine, spec).await?;
     let order = order(engine, spec)?;
     match engine.spawner.ask(Request::Start(Box::new(order))).await {
         Ok((Answer::Started { pid }, descriptors)) => {
+            pool::taken(engine, &id);
             engine.disk.limit(engine, &id, spec.limits.disk_bytes).await;
             let sockets = Some(sockets(descriptors)?);
             Ok(Started { pid, sockets })
@@ -98,6 +102,7 @@ fn sockets(descriptors: Vec<OwnedFd>) -> Result<BoxSockets, RuntimeError> {
 
 /// Everything the spawner needs, as descriptors.
 fn order(engine: &Engine, spec: &BoxSpec) -> Result<Start, RuntimeError> {
+    refuse_nesting(spec, engine.privileges)?;
     check(spec)?;
     let image = engine
         .images
@@ -129,6 +134,7 @@ fn order(engine: &Engine, spec: &BoxSpec) -> Result<Start, RuntimeError> {
         id: spec.id,
         host_name: spec.host_name.clone(),
         profile: spec.profile,
+        nesting: spec.nesting,
         limits: spec.limits,
         id_offset: spec.id_offset,
         given: open(engine, spec, &image).map_err(given)?,
@@ -139,7 +145,6 @@ fn order(engine: &Engine, spec: &BoxSpec) -> Result<Start, RuntimeError> {
 
 /// What the spawner would refuse, told by name.
 fn check(spec: &BoxSpec) -> Result<(), RuntimeError> {
-    refuse_nesting(spec)?;
     let refuse = |why: String| Err(RuntimeError::Refused { why, hint: None });
     let mounts = spec.mounts.iter().map(|mount| &mount.target);
     let targets = mounts.chain(spec.files.iter().map(|file| &file.target));

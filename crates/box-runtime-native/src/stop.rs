@@ -3,6 +3,7 @@
 use crate::Engine;
 use crate::folders::Folders;
 use crate::freeze;
+use crate::pool;
 use crate::spawner::wire::Request;
 use crate::sys;
 use box_api::BoxId;
@@ -96,6 +97,7 @@ fn signal(pidfd: &OwnedFd, signal: Signal) -> io::Result<()> {
 
 /// Removes what a box that does not run may have left outside: its run folder and its cgroups.
 pub(crate) async fn clear_after(engine: &Engine, id: &BoxId) -> Result<(), RuntimeError> {
+    pool::let_go(engine, id).await?;
     let running = engine.folders.of_running(id);
     if !running.exists() {
         return Ok(());

@@ -37,6 +37,8 @@ mod machines;
 mod net;
 #[path = "engine/oci.rs"]
 mod oci;
+#[path = "engine/pool.rs"]
+mod pool;
 #[path = "engine/rootless.rs"]
 mod rootless;
 #[path = "engine/snapshots.rs"]
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         limits::CLAIMS,
         net::CLAIMS,
         oci::CLAIMS,
+        pool::CLAIMS,
         snapshots::CLAIMS,
         transfer::CLAIMS,
         transfer::OF_USERS,

@@ -234,6 +234,9 @@ pub trait Runtime: Debug + Send + Sync {
     fn disk(&self) -> Option<&dyn Disk> {
         None
     }
+    fn pool(&self) -> Option<&dyn Pool> {
+        None
+    }
     /// The box's workspace as a host folder, where the engine has one.
     fn workspace(&self, _id: &BoxId) -> Option<PathBuf> {
         None
@@ -301,6 +304,19 @@ pub struct Unused {
 pub trait Processes: Debug + Send + Sync {
     /// A fresh stream socket to the box's guest, speaking `box_api::guest`.
     async fn connect(&self, id: &BoxId) -> Result<OwnedFd, RuntimeError>;
+}
+
+/// Boxes begun ahead of their time, without anything that says whose they will be. [`Runtime::start`]
+/// of a box with the id of one takes it; each is taken once or let go. None of them is in
+/// [`Runtime::list`], and none outlives the host.
+#[async_trait]
+pub trait Pool: Debug + Send + Sync {
+    /// Begins one under an id that was never used.
+    async fn begin(&self, id: &BoxId) -> Result<(), RuntimeError>;
+    /// Ends one that nobody took. There is none: nothing to do.
+    async fn let_go(&self, id: &BoxId) -> Result<(), RuntimeError>;
+    /// Those there are.
+    fn spares(&self) -> Vec<BoxId>;
 }
 
 /// Sockets of a running box, opened anew after box-egress was lost.

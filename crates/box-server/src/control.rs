@@ -21,6 +21,7 @@ mod info;
 mod kill;
 mod list;
 mod logs;
+mod model_usage;
 mod net;
 mod new;
 mod page;
@@ -43,6 +44,7 @@ mod status;
 mod stop;
 mod stop_host;
 mod target;
+mod thread_import;
 mod thread_open;
 mod threads;
 mod top;
@@ -245,6 +247,7 @@ async fn route(
         } => wait::handle(host, caller, client, (name, until, timeout_ms)).await,
         Request::Set { name, changes } => set::handle(host, caller, &name, changes).await,
         Request::Top => top::handle(host, caller).await,
+        Request::ModelUsage(asked) => model_usage::handle(host, caller, asked).await,
         Request::Move { target, motion } => freeze::handle(host, caller, target, motion).await,
         Request::Events { name } => events::handle(host, caller, &name).await,
         Request::Exec(asked) => exec::handle(host, caller, client, asked).await,
@@ -269,6 +272,7 @@ async fn route(
         Request::ShellLine(asked) => shell_line::handle(host, caller, client, asked).await,
         Request::Threads(asked) => threads::list(host, caller, asked).await,
         Request::Thread(asked) => threads::handle(host, caller, asked).await,
+        Request::ThreadImport(asked) => thread_import::handle(host, caller, client, asked).await,
         Request::ThreadOpen(asked) => thread_open::handle(host, caller, client, asked).await,
         Request::Net(asked) => net::handle(host, caller, client, asked).await,
         Request::Policy(asked) => policy::handle(host, caller, asked).await,
@@ -289,6 +293,7 @@ async fn route(
         Request::CredentialRemove { name } => credential::remove(host, caller, &name).await,
         Request::AgentPrepare { agent } => agent::prepare(host, client, &agent).await,
         Request::AgentList => Ok(agent::list(host)),
+        Request::Agent(asked) => agent::handle(host, client, asked).await,
         Request::Page(asked) => page::handle(host, caller, asked).await,
         Request::StopHost => Ok(stop_host::handle()),
     }

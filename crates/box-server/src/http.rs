@@ -10,6 +10,8 @@ mod answer;
 mod assets;
 mod boxes;
 mod call;
+mod checklist;
+mod clone;
 mod decisions;
 mod doctor;
 mod files;
@@ -24,24 +26,31 @@ mod network;
 mod new_box;
 mod openapi;
 mod pair;
+mod plain;
 mod policy;
 mod power;
+mod programs;
+mod push;
 mod remove;
 mod rename;
 mod routes;
 mod run;
 mod search;
+mod seats;
 mod shell;
 mod sign_ins;
 mod snapshots;
 mod socket;
 mod statics;
 mod thread;
+mod thread_commands;
 mod thread_log;
 mod threads;
+mod tokens;
 mod trash;
 mod tries;
 mod usage;
+mod workspace;
 
 pub(crate) use listen::{Listening, listen};
 
@@ -53,17 +62,15 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
+use seats::{Seat, Seats};
 use socket::Sockets;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tries::Tries;
+use tries::{Rates, Tries};
 
-/// Connections of browsers at once; further ones wait to be accepted.
-const CONNECTIONS_MAX: usize = 512;
 /// Longest a client may take over the head of a request.
 const HEAD_DEADLINE: Duration = Duration::from_secs(20);
 /// Largest head of a request, bytes.
@@ -78,15 +85,20 @@ pub(crate) struct Web {
     guard: Guard,
     sockets: Sockets,
     pairing: Tries,
+    /// Tokens that do not stand for anybody, and how often those that do are shown.
+    tokens: (Tries, Rates),
+    seats: Seats,
+    plain: plain::Readers,
     /// What `/metrics` counts.
     counts: metrics::Counts,
 }
 
 /// Where a connection came in.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Ends {
     local: SocketAddr,
     peer: SocketAddr,
+    seat: Arc<Seat>,
 }
 
 /// Serves the page until the host is to end.
@@ -96,37 +108,40 @@ pub(crate) async fn serve(door: Door, listening: Listening) {
     let web = Arc::new(Web {
         sockets: Sockets::default(),
         pairing: Tries::default(),
+        tokens: (Tries::default(), Rates::default()),
+        seats: Seats::default(),
+        plain: plain::Readers::default(),
         counts: metrics::Counts::default(),
         guard,
         door,
     });
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut accepting = JoinSet::new();
     for listener in listening.listeners {
-        accepting.spawn(accept(Arc::clone(&web), listener, Arc::clone(&room)));
+        accepting.spawn(accept(Arc::clone(&web), listener));
     }
     accepting.join_all().await;
 }
 
-async fn accept(web: Arc<Web>, listener: TcpListener, room: Arc<Semaphore>) {
+async fn accept(web: Arc<Web>, listener: TcpListener) {
     let mut stop = web.door.stop.subscribe();
     let mut connections = JoinSet::new();
     let graceful = GracefulShutdown::new();
     loop {
         while connections.try_join_next().is_some() {}
-        let accepted = async {
-            let permit = Arc::clone(&room).acquire_owned().await;
-            (listener.accept().await, permit)
-        };
         tokio::select! {
-            (accepted, permit) = accepted => match accepted {
+            accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
                     let Ok(local) = stream.local_addr() else { continue };
-                    let ends = Ends { local, peer };
+                    let seat = web.seats.take().await;
+                    let ends = Ends { local, peer, seat: Arc::clone(&seat) };
                     let watched = connection(&web, stream, ends, &graceful);
+                    let web = Arc::clone(&web);
                     connections.spawn(async move {
-                        watched.await;
-                        drop(permit);
+                        tokio::select! {
+                            () = watched => {}
+                            () = seat.needed() => {}
+                        }
+                        web.seats.leave(&seat);
                     });
                 }
                 Err(error) => {
@@ -152,7 +167,7 @@ fn connection(
     // Frames are whole when they are written; waiting for more only makes a page slow.
     drop(stream.set_nodelay(true));
     let service = service_fn(move |request: Request<Incoming>| {
-        let web = Arc::clone(&web);
+        let (web, ends) = (Arc::clone(&web), ends.clone());
         async move {
             Ok::<Response<answer::Body>, std::convert::Infallible>(
                 gate::pass(&web, ends, request).await,

@@ -4,6 +4,7 @@
 //! then means is `box-core`'s. One file a request, below `control`; one file, `problem`, turns
 //! every failure into what a person reads.
 
+pub mod acp;
 mod control;
 mod http;
 mod listen;

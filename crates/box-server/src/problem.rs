@@ -24,29 +24,34 @@ use box_runtime::RuntimeError;
 use std::error::Error;
 use std::path::Path;
 
+mod agents;
 mod decisions;
 mod network;
 mod page;
 mod processes;
+mod push;
 mod threads;
 mod travel;
 mod undo;
 mod ways;
 
+pub(crate) use agents::{agent_add, agent_remove, pack_update};
 pub(crate) use decisions::{answer, park};
 pub(crate) use network::{policy, reload};
 pub(crate) use page::{
-    ambiguous, body, foreign_origin, link, misdirected, no_endpoint, no_page, other_method,
-    page_address, pair, revoke, row, signed_out, too_many_tries, unlike,
+    ambiguous, body, foreign_origin, link, misdirected, no_box, no_endpoint, no_page, no_terminal,
+    other_method, page_address, pair, revoke, revoke_token, row, signed_out, token, token_not_for,
+    too_many_terminals, too_many_tries, unlike, wrong_token,
 };
 pub(crate) use processes::{expose, logs, process};
-pub(crate) use threads::{act, fork};
+pub(crate) use push::push;
+pub(crate) use threads::{act, fork, recorded_too_large, take_in};
 pub(crate) use travel::{export, import, pipe};
 pub(crate) use undo::{
     clone, disk, nothing_to_keep, rename, restart, restore, script, search, set_up, snapshot,
     undelete, unpushed, wait,
 };
-pub(crate) use ways::{attachment, not_whole, shell_line, too_many_files};
+pub(crate) use ways::{attachment, not_whole, shell_line, too_many_files, workspace_files};
 
 use ProblemKind::{Engine, Failed, Refused, Usage};
 
@@ -273,8 +278,12 @@ pub(crate) fn set(error: SetError) -> Problem {
 
 fn setting(error: &SettingError) -> Problem {
     match error {
-        SettingError::Time { .. } => told(Usage, "bad-setting", error),
+        SettingError::Time { .. } | SettingError::NestedLocked => told(Usage, "bad-setting", error),
         SettingError::NoFreezer => told(Refused, "no-freezer", error),
+        SettingError::NoPrices => told(Refused, "no-prices", error).hinted(
+            "write `\"<model>*\" = { input = …, output = … }` in `[budget.prices]`, dollars for a \
+             million tokens",
+        ),
     }
 }
 

@@ -17,7 +17,7 @@ use box_core::settings::Environment;
 use box_core::settings::page::Listen;
 use box_core::sign_ins::Place;
 use box_core::thread::Threads;
-use box_core::{boxes, expose, processes, reconcile};
+use box_core::{boxes, expose, lifecycle, processes, reconcile};
 use std::ffi::OsString;
 use std::sync::Arc;
 use tokio::net::UnixListener;
@@ -115,6 +115,10 @@ async fn settle_in(host: Arc<Host>, opener: watch::Sender<control::Settled>) {
         Ok(report) => tracing::info!(?report, "rows and engines agree"),
         Err(error) => tracing::error!(why = boxes::reason(&error), "rows and engines may differ"),
     }
+    match lifecycle::finish_restores(&host).await {
+        Ok(restores) => tracing::info!(restores, "restores are carried through"),
+        Err(error) => tracing::error!(why = boxes::reason(&error), "restores are half done"),
+    }
     match Threads::resume(&host).await {
         Ok(threads) => tracing::info!(threads, "threads are taken up"),
         Err(error) => tracing::error!(why = boxes::reason(&error), "threads are not taken up"),
@@ -135,9 +139,12 @@ async fn settle_in(host: Arc<Host>, opener: watch::Sender<control::Settled>) {
         box_core::network::signals::run(Arc::clone(&host)),
         box_core::credentials::run(Arc::clone(&host)),
         box_core::parking::run(Arc::clone(&host)),
+        box_core::pool::run(Arc::clone(&host)),
+        box_core::budget::run(Arc::clone(&host)),
+        box_core::push::run(Arc::clone(&host)),
         box_core::restore_points::watch(Arc::clone(&host)),
         box_core::search::catch_up(&host),
-        box_core::lifecycle::watch_trash(Arc::clone(&host))
+        lifecycle::watch_trash(Arc::clone(&host))
     );
 }
 

@@ -5,17 +5,20 @@ use box_api::control::Profile;
 
 pub(super) const PROBE: Probe = Probe {
     name: "capabilities",
-    claim: "no capability (`locked`) or the seven of A14 (`root`); no_new_privs and a filter in both",
+    claim: "no capability (`locked`), the seven of A14 (`root`) or one more where containers are allowed; no_new_privs and a filter in both",
     attempt,
 };
 
 /// `CHOWN`, `DAC_OVERRIDE`, `FOWNER`, `KILL`, `SETGID`, `SETUID`, `NET_BIND_SERVICE`
 /// (capabilities(7)).
 const SEVEN: u64 = 0x4eb;
+/// `SETFCAP`, which maps uid 0 into a container.
+const FOR_CONTAINERS: u64 = 1 << 31;
 
 fn attempt(stage: &dyn Stage) -> Result<Finding, StageError> {
     let may = match stage.facts().profile {
         Profile::Locked => 0,
+        Profile::Root if stage.facts().nested => SEVEN | FOR_CONTAINERS,
         Profile::Root => SEVEN,
     };
     let inside = stage.act(Place::Target, &["capabilities"])?;

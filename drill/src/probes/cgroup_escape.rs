@@ -10,17 +10,19 @@ pub(super) const PROBE: Probe = Probe {
 
 fn attempt(stage: &dyn Stage) -> Result<Finding, StageError> {
     let folder = &stage.facts().data_dir;
-    let attacks = stage.attempts(
+    let mut attacks = stage.attempts(
         Place::Target,
         &[
             &["mount", "none", "/tmp", "cgroup"],
             &["mount", "none", "/tmp", "cgroup2"],
-            &["list", "/sys/fs/cgroup"],
             &["put", "/sys/fs/cgroup/cgroup.procs", "0"],
             &["put", "/sys/fs/cgroup/release_agent", "/workspace/agent"],
             &["setns", "/proc/self/ns/cgroup"],
         ],
     )?;
+    // Where containers are allowed there is a folder of that name with nothing in it.
+    let seen = "ls -d /sys/fs/cgroup/*";
+    attacks.push(stage.shell_attempt(Place::Target, seen)?);
     let controls = [
         stage.attempt(Place::Outside, &["mount", "none", folder, "cgroup2"])?,
         stage.attempt(Place::Outside, &["list", "/sys/fs/cgroup"])?,

@@ -2,7 +2,6 @@
 
 use super::neighbour::beside;
 use crate::{Attempt, Finding, Place, Probe, Stage, StageError};
-use box_api::control::Profile;
 use std::time::Duration;
 
 pub(super) const PROBE: Probe = Probe {
@@ -18,11 +17,8 @@ const BOMB_MS: &str = "120000";
 const START_TIME_MAX: Duration = Duration::from_secs(40);
 
 fn attempt(stage: &dyn Stage) -> Result<Finding, StageError> {
-    let profile = match stage.facts().profile {
-        Profile::Locked => "locked",
-        Profile::Root => "root",
-    };
-    let made = stage.verb(&["new", BOX, "--profile", profile, "--net", "locked"])?;
+    let words = ["new", BOX, "--net", "locked"];
+    let made = stage.verb(&[&words[..], stage.facts().options()].concat())?;
     let program = &stage.facts().program_inside;
     let bomb = ["exec", BOX, "--", program, "fork-bomb", BOMB_MS];
     let ((bombed, removed), neighbour) = beside(stage, &["true"], || {

@@ -11,10 +11,10 @@ pub(super) const PROBE: Probe = Probe {
 };
 
 const SPIN_MS: &str = "1500";
-const SPIN_OUTSIDE_MS: &str = "300";
+const SPIN_OUTSIDE_MS: &str = "1000";
 const SPIN_TIME_MAX: Duration = Duration::from_secs(30);
 /// Enough to see that computing is seen, however busy the machine is.
-const SPIN_SEEN_MS: u64 = 100;
+const SPIN_SEEN_MS: u64 = 20;
 /// Periods of the limit do not end with the loops, so some more is no offence.
 const TOLERANCE_PERCENT: u64 = 160;
 

@@ -4,7 +4,7 @@ use crate::{Finding, Place, Probe, Stage, StageError};
 
 pub(super) const PROBE: Probe = Probe {
     name: "new-namespaces",
-    claim: "no namespace can be made, by unshare or clone3",
+    claim: "no namespace can be made, by unshare or clone3; where containers are allowed, none that is not below a user namespace of its own",
     attempt,
 };
 
@@ -20,8 +20,27 @@ const KINDS: &[&str] = &[
     "user,mnt,net",
 ];
 
+/// In a box that may hold containers only those that begin with a user namespace may be made, and two
+/// kinds not even so.
+const KINDS_WHERE_NESTED: &[&str] = &[
+    "mnt",
+    "pid",
+    "net",
+    "ipc",
+    "uts",
+    "cgroup",
+    "time",
+    "user,cgroup",
+    "user,time",
+];
+
 fn attempt(stage: &dyn Stage) -> Result<Finding, StageError> {
-    let acts: Vec<[&str; 2]> = KINDS
+    let kinds = if stage.facts().nested {
+        KINDS_WHERE_NESTED
+    } else {
+        KINDS
+    };
+    let acts: Vec<[&str; 2]> = kinds
         .iter()
         .flat_map(|kinds| [["unshare", kinds], ["clone3", kinds]])
         .collect();

@@ -1,7 +1,6 @@
 //! A box of a probe's own, for what would end or change the two that are attacked.
 
 use crate::{Attempt, Place, Ran, Stage, StageError};
-use box_api::control::Profile;
 use std::time::Duration;
 
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(20);
@@ -19,12 +18,8 @@ impl<'a> Spare<'a> {
         name: &'static str,
         options: &[&str],
     ) -> Result<(Self, Attempt), StageError> {
-        let profile = match stage.facts().profile {
-            Profile::Locked => "locked",
-            Profile::Root => "root",
-        };
-        let words = ["new", name, "--profile", profile, "--net", "locked"];
-        let made = stage.verb(&[&words[..], options].concat())?;
+        let words = ["new", name, "--net", "locked"];
+        let made = stage.verb(&[&words[..], stage.facts().options(), options].concat())?;
         Ok((Self { stage, name }, made))
     }
 

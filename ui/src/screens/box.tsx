@@ -1,15 +1,17 @@
 // One box: how it stands, what it may use, and what can be done with it.
 import { useEffect, useState } from "react";
 import { app } from "../app";
-import { Refused, ask } from "../rest";
-import { go } from "../router";
+import { ask } from "../rest";
 import { useCell } from "../store";
 import { Bar, Scroll, Section } from "../ui/bar";
 import { Icon } from "../ui/icons";
-import { Sheet } from "../ui/sheet";
 import { BoxStand } from "../ui/state";
 import { bytes, clock } from "../ui/time";
 import type { BoxCard, BoxInfo } from "../wire";
+import { OwnClient } from "./client";
+import { Controls } from "./controls";
+import { Snapshots } from "./snapshots";
+import { AcpToken } from "./acp";
 import { ThreadLines } from "./threads";
 
 export function BoxScreen({ name, inside }: { name: string; inside?: boolean }) {
@@ -21,7 +23,7 @@ export function BoxScreen({ name, inside }: { name: string; inside?: boolean }) 
   if (boxes !== null && !card && !info) {
     return (
       <div class="flex h-full flex-col" data-screen="box">
-        <Bar title={name} from="/boxes" />
+        <Bar title={name} {...(inside ? {} : { from: "/boxes" })} level={inside ? 2 : 1} />
         <p class="px-6 py-16 text-center text-quiet">There is no box of this name.</p>
       </div>
     );
@@ -45,7 +47,23 @@ export function BoxScreen({ name, inside }: { name: string; inside?: boolean }) 
             <Icon name="chevron" size={18} class="text-quiet" />
           </a>
         </Section>
+        {card?.state === "running" ? (
+          <Section title="Terminal">
+            <a data-inside href={`/b/${name}/terminal`} class="card flex min-h-14 items-center gap-3 px-4">
+              <Icon name="terminal" class="text-quiet" />
+              <span class="flex-1">Open a shell</span>
+              <Icon name="chevron" size={18} class="text-quiet" />
+            </a>
+          </Section>
+        ) : null}
+        {card ? <Snapshots box={card.id} name={card.name} /> : null}
+        {card && !inside ? <OwnClient name={card.name} /> : null}
         {info ? <Details info={info} /> : null}
+        {info ? (
+          <Section title="Your own client">
+            <AcpToken name={info.name} />
+          </Section>
+        ) : null}
       </Scroll>
     </div>
   );
@@ -67,117 +85,6 @@ function useInfo(name: string, card: BoxCard | undefined): BoxInfo | null {
   return info?.name === name || info?.id === name ? info : null;
 }
 
-function Controls({ card }: { card: BoxCard }) {
-  const [busy, setBusy] = useState<string | null>(null);
-  const [sheet, setSheet] = useState<"rename" | "remove" | null>(null);
-  const act = async (what: string) => {
-    setBusy(what);
-    try {
-      await ask("POST", `/boxes/${card.id}/${what}`, what === "stop" || what === "restart" ? {} : undefined);
-    } catch (error) {
-      app.say(error instanceof Refused ? error.message : "It did not work");
-    } finally {
-      setBusy(null);
-    }
-  };
-  const running = card.state === "running";
-  const stopped = card.state === "stopped" || card.state === "failed";
-  return (
-    <div class="grid grid-cols-2 gap-2">
-      {stopped ? (
-        <button type="button" class="btn btn-main" disabled={busy !== null} onClick={() => act("start")}>
-          Start
-        </button>
-      ) : (
-        <button type="button" class="btn btn-soft" disabled={busy !== null || !running} onClick={() => act("stop")}>
-          Stop
-        </button>
-      )}
-      <button type="button" class="btn btn-soft" disabled={busy !== null || !running} onClick={() => act("restart")}>
-        Restart
-      </button>
-      <button type="button" class="btn btn-soft" onClick={() => setSheet("rename")}>
-        Rename
-      </button>
-      <button type="button" class="btn btn-soft text-bad" onClick={() => setSheet("remove")}>
-        Remove
-      </button>
-      {sheet === "rename" ? <Rename card={card} onClose={() => setSheet(null)} /> : null}
-      {sheet === "remove" ? <Remove card={card} onClose={() => setSheet(null)} /> : null}
-    </div>
-  );
-}
-
-function Rename({ card, onClose }: { card: BoxCard; onClose: () => void }) {
-  const [name, setName] = useState<string>(card.name);
-  const [refused, setRefused] = useState<string | null>(null);
-  const rename = async (event: Event) => {
-    event.preventDefault();
-    try {
-      const info = await ask<BoxInfo>("POST", `/boxes/${card.id}/rename`, { to: name });
-      onClose();
-      go(`/b/${info.name}`, "replace");
-    } catch (error) {
-      setRefused(error instanceof Refused ? error.message : "It did not work");
-    }
-  };
-  return (
-    <Sheet title={`Rename ${card.name}`} onClose={onClose}>
-      <form onSubmit={rename} class="grid gap-3">
-        <label class="grid gap-1.5">
-          <span class="label">Name</span>
-          <input class="field" value={name} autocapitalize="none" autocomplete="off" spellcheck={false} onInput={(event) => setName(event.currentTarget.value)} />
-        </label>
-        {refused ? (
-          <p role="alert" class="text-sm text-bad">
-            {refused}
-          </p>
-        ) : null}
-        <button type="submit" class="btn btn-main min-h-12" disabled={name === card.name || name === ""}>
-          Rename
-        </button>
-      </form>
-    </Sheet>
-  );
-}
-
-function Remove({ card, onClose }: { card: BoxCard; onClose: () => void }) {
-  const [refused, setRefused] = useState<Refused | null>(null);
-  const remove = async (unpushed: "refuse" | "ignore") => {
-    try {
-      await ask("POST", `/boxes/${card.id}/remove`, { unpushed });
-      onClose();
-      go("/boxes", "replace");
-      app.say(`${card.name} is in the trash`, () => void undelete(card));
-    } catch (error) {
-      if (error instanceof Refused) setRefused(error);
-    }
-  };
-  return (
-    <Sheet title={`Remove ${card.name}?`} onClose={onClose}>
-      <p class="text-quiet">It is stopped and goes to the trash, with all its files. From there it can be taken back.</p>
-      {refused ? (
-        <p role="alert" class="mt-3 rounded-xl bg-bad-soft px-4 py-3 text-sm text-bad">
-          {refused.message}
-        </p>
-      ) : null}
-      <button type="button" class="btn btn-bad mt-4 min-h-12 w-full" onClick={() => remove(refused ? "ignore" : "refuse")}>
-        {refused ? "Remove it all the same" : "Remove"}
-      </button>
-    </Sheet>
-  );
-}
-
-async function undelete(card: BoxCard): Promise<void> {
-  try {
-    const info = await ask<BoxInfo>("POST", `/trash/${card.id}/undelete`, {});
-    app.say(`${info.name} is back`);
-    go(`/b/${info.name}`);
-  } catch (error) {
-    app.say(error instanceof Refused ? error.message : "It did not work");
-  }
-}
-
 function Details({ info }: { info: BoxInfo }) {
   const facts: [string, string][] = [
     ["Id", info.id],
@@ -191,6 +98,9 @@ function Details({ info }: { info: BoxInfo }) {
     ["Limits held by", info.limits_held_by],
     ["Accounts", info.accounts.join(", ") || "none"],
     ...(info.workspace ? [["Workspace", info.workspace] as [string, string]] : []),
+    ["Traffic", traffic(info)],
+    ...(info.pid ? [["Process 1 is", String(info.pid)] as [string, string]] : []),
+    ...(info.origin ? [["Made of", originOf(info)] as [string, string]] : []),
     ["Made", new Date(Number(info.created_at_ms)).toLocaleString()],
   ];
   return (
@@ -201,7 +111,9 @@ function Details({ info }: { info: BoxInfo }) {
             {info.events.map((event, index) => (
               <li key={index} class="flex gap-3">
                 <span class="shrink-0 text-quiet tabular-nums">{clock(Number(event.at_ms))}</span>
-                <span class="min-w-0 [overflow-wrap:anywhere]">{event.text}</span>
+                <span class="min-w-0 [overflow-wrap:anywhere]">
+                  <span class="font-medium">{event.kind.replaceAll("_", " ")}:</span> {event.text}
+                </span>
               </li>
             ))}
           </ul>
@@ -221,4 +133,15 @@ function Details({ info }: { info: BoxInfo }) {
       </Section>
     </>
   );
+}
+
+function traffic(info: BoxInfo): string {
+  const { sent_bytes, received_bytes, open } = info.traffic;
+  return `${bytes(sent_bytes)} out, ${bytes(received_bytes)} in${open > 0 ? `, ${open} open` : ""}`;
+}
+
+function originOf(info: BoxInfo): string {
+  const origin = info.origin;
+  if (!origin) return "";
+  return origin.from === "clone" ? `${origin.name}${origin.label ? ` at ${origin.label}` : ""}` : `an archive of ${origin.name}`;
 }

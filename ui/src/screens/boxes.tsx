@@ -26,6 +26,12 @@ export function BoxesScreen() {
             </li>
           ))}
         </ul>
+        <a data-inside href="/usage" class="mt-4 flex min-h-11 items-center justify-center gap-1 text-sm text-quiet">
+          Usage <Icon name="chevron" size={16} />
+        </a>
+        <a data-inside href="/trash" class="mt-4 flex min-h-11 items-center justify-center gap-1 text-sm text-quiet">
+          Trash <Icon name="chevron" size={16} />
+        </a>
       </Scroll>
     </div>
   );

@@ -1,12 +1,15 @@
 // Home: what needs you, what runs, what finished.
 import { app } from "../app";
+import { later } from "../later";
 import { useCell } from "../store";
 import { DecisionCard } from "../thread/decision";
 import { Bar, Scroll, Section } from "../ui/bar";
 import { Icon } from "../ui/icons";
 import type { Waiting } from "../wire";
-import { ThreadLines, sorted } from "./threads";
+import { ParkedLine } from "./parked";
+import { ThreadLine, ThreadLines, sorted } from "./threads";
 
+const Checklist = later(async () => (await import("../checklist")).Checklist);
 const EARLIER_MAX = 20;
 
 export function HomeScreen() {
@@ -25,6 +28,7 @@ export function HomeScreen() {
       </Bar>
       <Scroll>
         {nothing ? <Welcome /> : null}
+        {nothing ? <Checklist title="What is on" /> : null}
         {waiting.length > 0 ? (
           <Section title="Needs you" count={waiting.length}>
             <div class="grid grid-cols-1 gap-3">
@@ -38,6 +42,18 @@ export function HomeScreen() {
             <Icon name="check" class="text-ok" /> Nothing waits for you.
           </p>
         )}
+        {all.parked.length > 0 ? (
+          <Section title="Parked" count={all.parked.length}>
+            <ul class="card divide-y divide-line/60 overflow-hidden">
+              {all.parked.map((card) => (
+                <li key={card.thread}>
+                  <ThreadLine card={card} />
+                  <ParkedLine card={card} />
+                </li>
+              ))}
+            </ul>
+          </Section>
+        ) : null}
         {all.running.length > 0 ? (
           <Section title="Running" count={all.running.length}>
             <ThreadLines cards={all.running} />

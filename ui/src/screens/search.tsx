@@ -47,7 +47,7 @@ export function SearchScreen() {
         <ul class="card mt-4 divide-y divide-line/60 overflow-hidden empty:hidden">
           {(found?.hits ?? []).map((hit) => (
             <li key={`${hit.thread} ${hit.seq}`}>
-              <Line hit={hit} />
+              <Line hit={hit} words={words} />
             </li>
           ))}
         </ul>
@@ -57,9 +57,9 @@ export function SearchScreen() {
   );
 }
 
-function Line({ hit }: { hit: Hit }) {
+function Line({ hit, words }: { hit: Hit; words: string }) {
   return (
-    <a data-inside href={`/t/${hit.thread}`} class="flex min-h-16 gap-3 px-4 py-2.5 hover:bg-sunken/60" data-hit={hit.seq}>
+    <a data-inside href={`/t/${hit.thread}?row=${hit.seq}&words=${encodeURIComponent(words)}`} class="flex min-h-16 gap-3 px-4 py-2.5 hover:bg-sunken/60" data-hit={hit.seq}>
       <Icon name={ICONS[hit.kind] ?? "spark"} size={18} class="mt-0.5 text-quiet" />
       <span class="min-w-0 flex-1">
         <span class="flex items-baseline gap-2 text-sm text-quiet">

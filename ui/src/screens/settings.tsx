@@ -1,13 +1,14 @@
-// Settings: how it looks here, what this machine can do, and which browsers are paired.
+// Settings: how it looks here, who is told, what is on, and which browsers are paired.
 import { useEffect, useState } from "react";
 import { app } from "../app";
+import { Checklist } from "../checklist";
+import { Notifications } from "../push/section";
 import { Refused, ask } from "../rest";
 import { useCell } from "../store";
 import { type Theme, chooseTheme, keptTheme } from "../theme";
 import { Bar, Scroll, Section } from "../ui/bar";
-import { Icon } from "../ui/icons";
 import { Ago } from "../ui/time";
-import type { Doctor, SignIn } from "../wire";
+import type { SignIn } from "../wire";
 
 const THEMES: { theme: Theme; label: string }[] = [
   { theme: "system", label: "As the device" },
@@ -41,46 +42,12 @@ export function SettingsScreen() {
             ))}
           </div>
         </Section>
-        <Checklist />
+        <Notifications />
+        <Checklist title="What is on" />
         <SignIns own={me?.sign_in ?? null} />
         {me ? <p class="mt-6 px-1 text-[0.8125rem] text-quiet [overflow-wrap:anywhere]">Build {me.build}</p> : null}
       </Scroll>
     </div>
-  );
-}
-
-const TINTS = {
-  good: { icon: "check", tone: "text-ok", word: "on" },
-  off: { icon: "more", tone: "text-quiet", word: "off" },
-  bad: { icon: "warn", tone: "text-bad", word: "wrong" },
-} as const;
-
-function Checklist() {
-  const [doctor, setDoctor] = useState<Doctor | null>(null);
-  useEffect(() => {
-    ask<Doctor>("GET", "/doctor").then(setDoctor, () => undefined);
-  }, []);
-  if (!doctor) return null;
-  return (
-    <Section title="This machine">
-      <ul class="card divide-y divide-line/60">
-        {doctor.findings.map((found, index) => {
-          const tint = TINTS[found.tint] ?? TINTS.off;
-          return (
-            <li key={index} class="flex gap-3 px-4 py-3">
-              <span class={tint.tone} role="img" aria-label={tint.word}>
-                <Icon name={tint.icon} class="mt-0.5" />
-              </span>
-              <span class="min-w-0 [overflow-wrap:anywhere]">
-                <span class="font-medium capitalize">{found.what}</span>
-                <span class="block text-sm text-quiet">{found.text}</span>
-                {found.hint ? <span class="mt-0.5 block text-sm">{found.hint}</span> : null}
-              </span>
-            </li>
-          );
-        })}
-      </ul>
-    </Section>
   );
 }
 

@@ -46,11 +46,12 @@ export function ThreadLines({ cards, fresh, here }: { cards: ThreadInBox[]; fres
   );
 }
 
-const WORKS = new Set(["starting", "running", "background", "parked"]);
+const WORKS = new Set(["starting", "running", "background"]);
 const WAITS = new Set(["needs_you", "asks"]);
 
 export interface Sorted {
   waiting: ThreadInBox[];
+  parked: ThreadInBox[];
   running: ThreadInBox[];
   finished: ThreadInBox[];
   earlier: ThreadInBox[];
@@ -58,10 +59,11 @@ export interface Sorted {
 
 /** Threads by what they want of a person. Finished is what ended since it was last looked at. */
 export function sorted(cards: Iterable<ThreadInBox>, seen: Readonly<Record<string, number>>): Sorted {
-  const sorted: Sorted = { waiting: [], running: [], finished: [], earlier: [] };
+  const sorted: Sorted = { waiting: [], parked: [], running: [], finished: [], earlier: [] };
   const at = (card: ThreadInBox) => Number(card.changed_at_ms || card.created_at_ms);
   for (const card of [...cards].sort((a, b) => at(b) - at(a))) {
     if (WAITS.has(card.state)) sorted.waiting.push(card);
+    else if (card.state === "parked") sorted.parked.push(card);
     else if (WORKS.has(card.state)) sorted.running.push(card);
     else if (at(card) > (seen[card.thread] ?? 0)) sorted.finished.push(card);
     else sorted.earlier.push(card);

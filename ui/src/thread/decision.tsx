@@ -4,6 +4,7 @@ import { app } from "../app";
 import { Markdown } from "../markdown";
 import { inWords } from "../rest";
 import { useCell } from "../store";
+import { unhidden } from "../ui/hidden";
 import { Icon, type IconName } from "../ui/icons";
 import type { Decision, DecisionOption, FormAnswer } from "../wire";
 import type { Call } from "./fold";
@@ -13,19 +14,6 @@ import { Contents } from "./tools";
 /** A button that has just appeared or moved does nothing for so long. */
 export const DEAD_MS = 400;
 const MOVED_PX = 8;
-
-/** Characters that hide, turn around or erase what stands beside them. */
-const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu;
-
-/** The text with what hides made visible, and how much of that there was. */
-export function unhidden(text: string): { text: string; count: number } {
-  let count = 0;
-  const shown = text.replace(HIDDEN, (character) => {
-    count += 1;
-    return `⟨U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`;
-  });
-  return { text: shown, count };
-}
 
 const ABOUT: Record<string, { icon: IconName; word: string }> = {
   permission: { icon: "warn", word: "Permission" },
@@ -51,7 +39,7 @@ export function DecisionCard({ decision, box, call, more }: DecisionCardProps) {
   const answered = useCell(app.answered).has(String(decision.decision));
   const about = ABOUT[decision.about] ?? { icon: "question" as const, word: decision.about };
   const title = unhidden(decision.title);
-  const texts = [decision.title, ...decision.options.map((option) => option.label), ...(call ? textsOf(call) : [])];
+  const texts = [decision.title, decision.text ?? "", ...decision.options.map((option) => option.label), ...(call ? textsOf(call) : [])];
   const hidden = texts.reduce((count, text) => count + unhidden(text).count, 0);
 
   const choose = async (option: DecisionOption) => {
@@ -76,7 +64,9 @@ export function DecisionCard({ decision, box, call, more }: DecisionCardProps) {
       tabIndex={-1}
       onKeyDown={(event) => {
         // Only while the card itself has the focus: never while somebody types.
-        const option = event.target === card.current ? decision.options[Number(event.key) - 1] : undefined;
+        if (event.target !== card.current || event.metaKey || event.ctrlKey || event.altKey) return;
+        const kind = { a: "allow_once", d: "reject_once" }[event.key];
+        const option = decision.options.find((one) => one.kind === kind) ?? decision.options[Number(event.key) - 1];
         if (option) void choose(option);
       }}
     >
@@ -95,7 +85,7 @@ export function DecisionCard({ decision, box, call, more }: DecisionCardProps) {
       ) : null}
       {decision.text ? (
         <div class="mt-2 max-h-[40dvh] overflow-y-auto rounded-lg bg-sunken p-3 text-[0.9375rem]" tabIndex={0} role="region" aria-label="To be read first">
-          <Markdown text={decision.text} />
+          <Markdown text={unhidden(decision.text).text} />
         </div>
       ) : null}
       {call && call.content.length > 0 ? (
@@ -140,7 +130,7 @@ function Options({ decision, disabled, choose }: { decision: Decision; disabled:
 }
 
 function textsOf(call: Call): string[] {
-  return [call.title, ...call.content.map((part) => (part.type === "text" ? part.text : part.type === "diff" ? part.path : ""))];
+  return [call.title, ...call.content.map((part) => (part.type === "text" ? part.text : part.type === "diff" ? `${part.path}\n${part.new_text}` : ""))];
 }
 
 /** Whether the card has stood still long enough for a tap to be meant for it. */

@@ -1,5 +1,5 @@
 // Rows of a journal become what a thread shows: prompts, texts, work, plans, decisions, ends.
-import type { BackgroundTask, Decision, DecisionState, LogUpdate, PageRow, PlanEntry, QueuedPrompt, ToolContent, ToolStatus, TurnOutcome } from "../wire";
+import type { AgentCommand, BackgroundTask, Decision, DecisionState, LogUpdate, PageRow, PlanEntry, QueuedPrompt, ToolContent, ToolStatus, TurnOutcome } from "../wire";
 
 export interface Call {
   call: string;
@@ -7,22 +7,24 @@ export interface Call {
   tool: string;
   status: ToolStatus;
   content: ToolContent[];
+  /** The row that has what was left out of `content`. */
+  cut: number | null;
 }
 
 export type Step = { step: "call"; call: Call } | { step: "thought"; seq: number; text: string };
 
 /** One thing a thread shows. A changed view is a new object: what is the same is not drawn again. */
 export type View = { key: string; at: number } & (
-  | { view: "prompt"; text: string; steered: boolean }
+  | { view: "prompt"; seq: number; text: string; steered: boolean; cut: boolean }
   | { view: "text"; seq: number; text: string; grows: boolean; cut: boolean }
   | { view: "work"; steps: Step[]; live: boolean }
   | { view: "plan"; entries: PlanEntry[] }
   | { view: "decision"; decision: Decision; state: DecisionState; by: string | null; note: string | null; closedAt: number | null }
-  | { view: "ended"; outcome: TurnOutcome; note: string | null; digest: Digest }
-  | { view: "command"; command: string; output: string; exit: number | null; note: string | null }
+  | { view: "ended"; outcome: TurnOutcome; note: string | null; digest: Digest; turn: number | null }
+  | { view: "command"; seq: number; command: string; output: string; exit: number | null; note: string | null; cut: boolean }
   | { view: "woke"; summary: string; status: string | null; said: string | null }
   | { view: "notice"; text: string }
-  | { view: "unknown"; kind: string; raw: unknown }
+  | { view: "unknown"; seq: number; kind: string; raw: unknown; cut: boolean }
 );
 
 /** What a turn did. */
@@ -66,6 +68,10 @@ export class Fold {
   mode: string | null = null;
   queue: QueuedPrompt[] = [];
   tasks: BackgroundTask[] = [];
+  /** What the agent offers after a `/`, as far as it was said in what is known. */
+  commands: AgentCommand[] | null = null;
+  /** Counts up with each prompt and each way back: what there is to go back to is another then. */
+  turns = 0;
   running = false;
   /** When the turn that runs began. */
   since = 0;
@@ -76,6 +82,9 @@ export class Fold {
   #decisions = new Map<string | number, number>();
   #planAt: number | null = null;
   #turnFrom = 0;
+  #turn: number | null = null;
+  /** Where rows are shown that have no view of their own. */
+  #at = new Map<number, number>();
 
   /** The first row that is known. */
   get first(): number {
@@ -113,6 +122,13 @@ export class Fold {
     return step?.step === "call" ? step.call : undefined;
   }
 
+  /** The view that shows the row of this number, or what came before it. */
+  viewOf(seq: number): number {
+    const told = this.#at.get(seq);
+    if (told !== undefined) return told;
+    return this.views.findLastIndex((view) => Number(view.key) <= seq);
+  }
+
   #row(row: PageRow): boolean {
     if (row.seq <= this.last) return true;
     this.#settle(row.kind);
@@ -141,12 +157,14 @@ export class Fold {
       case "prompt":
         this.running = true;
         this.since = row.at_ms;
+        this.turns += 1;
+        this.#turn = row.seq;
         this.#turnFrom = this.views.length;
         this.#planAt = null;
-        this.#push({ ...base, view: "prompt", text: row.text, steered: false });
+        this.#push({ ...base, view: "prompt", seq: row.seq, text: row.text, steered: false, cut: row.cut });
         return;
       case "steered":
-        this.#push({ ...base, view: "prompt", text: row.text, steered: true });
+        this.#push({ ...base, view: "prompt", seq: row.seq, text: row.text, steered: true, cut: row.cut });
         return;
       case "text":
         this.#text(row, { view: this.views.length, step: -1 });
@@ -156,7 +174,7 @@ export class Fold {
         this.#text(row, this.#step({ step: "thought", seq: row.seq, text: row.text }, base));
         return;
       case "tool_call": {
-        const call: Call = { call: row.call, title: row.title, tool: row.tool, status: row.status, content: row.content ?? [] };
+        const call: Call = { call: row.call, title: row.title, tool: row.tool, status: row.status, content: row.content ?? [], cut: row.cut ? row.seq : null };
         const known = this.#calls.get(row.call);
         // A second start of the same call is an update of it.
         if (known) this.#setCall(known, call);
@@ -179,10 +197,11 @@ export class Fold {
         return;
       case "turn_ended":
         this.running = false;
-        this.#push({ ...base, view: "ended", outcome: row.outcome, note: row.note, digest: this.#digest(row.at_ms) });
+        this.#push({ ...base, view: "ended", outcome: row.outcome, note: row.note, digest: this.#digest(row.at_ms), turn: this.#turn });
+        this.#turn = null;
         return;
       case "command":
-        this.#push({ ...base, view: "command", command: row.command, output: row.output, exit: row.exit ?? null, note: row.note ?? null });
+        this.#push({ ...base, view: "command", seq: row.seq, command: row.command, output: row.output, exit: row.exit ?? null, note: row.note ?? null, cut: row.cut });
         return;
       case "queue":
         this.queue = row.waiting;
@@ -200,6 +219,7 @@ export class Fold {
         this.#push({ ...base, view: "notice", text: row.refused ? `${row.option} stays: ${row.refused}` : `${row.option}: ${row.value}` });
         return;
       case "went_back":
+        this.turns += 1;
         this.#push({ ...base, view: "notice", text: `The files of the box are again as they were before what was asked at that time (snapshot ${row.snapshot}).` });
         return;
       case "notice":
@@ -212,11 +232,12 @@ export class Fold {
         this.usage = { used: Number(row.used), size: Number(row.size), cost: row.cost };
         return;
       case "detail":
+        this.commands = commandsOf(row.raw) ?? this.commands;
         return;
       default: {
         // Of a newer host or a newer agent: shown as what it is.
-        const { seq: _seq, at_ms: _at, event: _event, text_from: _from, cut: _cut, kind, ...raw } = row as unknown as Record<string, unknown>;
-        this.#push({ ...base, view: "unknown", kind: String(kind), raw: "raw" in raw ? raw.raw : raw });
+        const { seq, at_ms: _at, event: _event, text_from: _from, cut, kind, ...raw } = row as unknown as Record<string, unknown>;
+        this.#push({ ...base, view: "unknown", seq: Number(seq), kind: String(kind), raw: "raw" in raw ? raw.raw : raw, cut: cut === true });
       }
     }
   }
@@ -243,11 +264,14 @@ export class Fold {
     const step = view?.view === "work" ? view.steps[known!.step] : undefined;
     if (!known || step?.step !== "call") return;
     const before = step.call;
+    const told = row.content?.length ? row.content : null;
+    this.#at.set(row.seq, known.view);
     this.#setCall(known, {
       ...before,
       title: row.title ?? before.title,
       status: row.status ?? before.status,
-      content: row.content?.length ? row.content : before.content,
+      content: told ?? before.content,
+      cut: told ? (row.cut ? row.seq : null) : before.cut,
     });
   }
 
@@ -315,6 +339,7 @@ export class Fold {
     const at = this.#decisions.get(row.decision);
     const view = at === undefined ? undefined : this.views[at];
     if (at === undefined || view?.view !== "decision") return;
+    this.#at.set(row.seq, at);
     this.views[at] = { ...view, state: row.state, by: row.by, note: row.note, closedAt: row.at_ms };
   }
 
@@ -344,6 +369,17 @@ export class Fold {
 /** Rows that are no part of what is read from top to bottom. */
 const QUIET = new Set(["detail", "usage", "mode", "queue", "background", "tool_update"]);
 const WORK = new Set(["thought", "tool_call"]);
+
+/** What an agent offers after a `/` (ACP's `available_commands_update`); it tells all of it each time. */
+function commandsOf(raw: unknown): AgentCommand[] | null {
+  const told = raw as { sessionUpdate?: unknown; availableCommands?: unknown } | null;
+  if (told?.sessionUpdate !== "available_commands_update" || !Array.isArray(told.availableCommands)) return null;
+  const line = (text: unknown): string => (typeof text === "string" ? (text.split("\n")[0] ?? "") : "");
+  return told.availableCommands
+    .slice(0, 200)
+    .map((one) => ({ name: line(one?.name), about: line(one?.description), hint: typeof one?.input?.hint === "string" ? line(one.input.hint) : null }))
+    .filter((one) => one.name !== "");
+}
 
 /** How many lines came and went. Lines that are the same at both ends are not looked at. */
 export function countLines(before: string, after: string): { added: number; removed: number } {

@@ -1,7 +1,7 @@
 // A question that is a form: chips, switches and texts, field by field in the agent's order.
 import { useId, useState } from "react";
 import type { Field, Form, FormAnswer } from "../wire";
-import { unhidden } from "./decision";
+import { unhidden } from "../ui/hidden";
 
 type Values = Record<string, unknown>;
 

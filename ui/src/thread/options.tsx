@@ -6,7 +6,9 @@ import { Icon } from "../ui/icons";
 import { Sheet } from "../ui/sheet";
 import { clock } from "../ui/time";
 import type { QueuedPrompt, RestorePoint, ThreadAct, ThreadShown } from "../wire";
+import { fork } from "./points";
 import { Prompt } from "./views";
+import { PlainView } from "./plain";
 
 async function act(id: string, what: ThreadAct): Promise<boolean> {
   const problem = await app.act(id, what);
@@ -70,8 +72,12 @@ function OptionsSheet({ id, shown, onClose }: { id: string; shown: ThreadShown; 
       })}
       <div class="mt-5 grid gap-2">
         <Undo id={id} shown={shown} onDone={onClose} />
+        <PlainView id={id} />
         {shown.can.fork ? (
-          <button type="button" class="btn btn-soft w-full" onClick={() => void act(id, { act: "fork" }).then((done) => done && onClose())}>
+          <button type="button" class="btn btn-soft w-full" onClick={() => {
+              onClose();
+              void fork(id);
+            }}>
             Fork: go on from here in a copy
           </button>
         ) : null}
@@ -88,19 +94,51 @@ function OptionsSheet({ id, shown, onClose }: { id: string; shown: ThreadShown; 
   );
 }
 
+/** What is chosen for this thread, in place: mode, model, effort and whatever the agent names. */
+export function Chips({ id, shown }: { id: string; shown: ThreadShown }) {
+  const chosen = new Map(shown.chosen.map((one) => [one.option, one.value]));
+  const offered = shown.options.filter((option) => option.choices.length > 1);
+  if (offered.length === 0) return null;
+  return (
+    <div class="flex gap-1.5 overflow-x-auto pt-1.5" role="group" aria-label="Of this thread" data-chips>
+      {offered.map((option) => (
+        <label key={option.option} class="flex shrink-0 items-center rounded-full bg-sunken pl-3 text-[0.8125rem] text-quiet focus-within:ring-2 focus-within:ring-accent">
+          <span>{option.label}</span>
+          <select
+            class="min-h-11 max-w-44 rounded-full bg-transparent px-2 font-medium text-ink"
+            value={chosen.get(option.option) ?? option.value}
+            data-option={option.option}
+            onChange={(event) => void act(id, { act: "set", chosen: [{ option: option.option, value: event.currentTarget.value }] })}
+          >
+            {option.choices.map((choice) => (
+              <option key={choice.value} value={choice.value}>
+                {choice.label}
+              </option>
+            ))}
+          </select>
+        </label>
+      ))}
+    </div>
+  );
+}
+
 /** The box as it was before the last turn. What is there now is kept as a snapshot. */
 function Undo({ id, shown, onDone }: { id: string; shown: ThreadShown; onDone: () => void }) {
   const [points, setPoints] = useState<RestorePoint[] | null>(null);
+  const [none, setNone] = useState<string | null>(null);
   const [sure, setSure] = useState(false);
   const [busy, setBusy] = useState(false);
   useEffect(() => {
-    ask<{ points: RestorePoint[] }>("GET", `/boxes/${shown.box_id}/restore-points`).then(
-      (said) => setPoints(said.points),
+    ask<{ points: RestorePoint[]; none_because?: string | null }>("GET", `/boxes/${shown.box_id}/restore-points`).then(
+      (said) => {
+        setPoints(said.points);
+        setNone(said.none_because ?? null);
+      },
       () => undefined,
     );
   }, [shown.box_id]);
   const last = points?.filter((point) => point.thread === id && !point.undone).at(-1);
-  if (!last) return null;
+  if (!last) return none ? <p class="text-sm text-quiet">Turns cannot be undone here: {none.replaceAll("`", "")}.</p> : null;
   const restore = async () => {
     setBusy(true);
     try {

@@ -2,6 +2,7 @@
 import { app, remember, remembered } from "../app";
 import { inWords, randomId } from "../rest";
 import { Cell } from "../store";
+import type { Attachment } from "./attach";
 
 /** Longest prompt that is sent as a prompt. */
 export const PROMPT_BYTES_MAX = 120_000;
@@ -45,3 +46,10 @@ async function deliver(thread: string, sending: Sending): Promise<void> {
 
 export const draft = (thread: string): string => remembered(`draft:${thread}`, "");
 export const keepDraft = (thread: string, text: string): void => remember(`draft:${thread}`, text === "" ? null : text);
+
+/** Files that lie in the box for a prompt that is not sent yet. What was still on its way is gone with its tab. */
+export const keptFiles = (thread: string): Attachment[] => remembered(`files:${thread}`, []);
+export const keepFiles = (thread: string, files: readonly Attachment[]): void => {
+  const there = files.filter((file) => file.path !== null).map((file) => ({ ...file, preview: null }));
+  remember(`files:${thread}`, there.length > 0 ? there : null);
+};

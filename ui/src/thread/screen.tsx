@@ -1,7 +1,9 @@
 // A thread: what was said and done, what it asks, and where to write.
-import { useEffect, useMemo, useRef, useState } from "react";
-import { Virtualizer } from "virtua";
+import type { ComponentChildren } from "preact";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { app } from "../app";
+import { ParkedLine } from "../screens/parked";
 import { Refused, ask, inWords } from "../rest";
 import { useCell } from "../store";
 import { Bar } from "../ui/bar";
@@ -9,17 +11,26 @@ import { Icon } from "../ui/icons";
 import { Sheet } from "../ui/sheet";
 import { Sign, Spinner, lookOf } from "../ui/state";
 import { Since, clock } from "../ui/time";
-import type { Decision, ThreadHead } from "../wire";
+import type { Decision, RestorePoint, ThreadAct, ThreadHead } from "../wire";
 import { Composer } from "./composer";
 import { DecisionCard } from "./decision";
 import type { Fold, View } from "./fold";
 import { drop, outbox, send } from "./outbox";
 import { useStick } from "./stick";
 import type { ThreadStore } from "./store";
-import { Options, Queue } from "./options";
+import { Chips, Options, Queue } from "./options";
+import { mark } from "./mark";
+import { PointSheet, fork, usePoints } from "./points";
 import { Plan, Prompt, Row } from "./views";
+import { InThread, type Within } from "./within";
 
-export function ThreadScreen({ id }: { id: string }) {
+/** What a search found: a row, and the words it has. */
+export interface Hit {
+  row: number;
+  words: string;
+}
+
+export function ThreadScreen({ id, hit }: { id: string; hit: Hit | null }) {
   const store = useMemo(() => app.thread(id), [id]);
   const drawn = useCell(store.drawn);
   const loaded = useCell(store.loaded);
@@ -38,6 +49,12 @@ export function ThreadScreen({ id }: { id: string }) {
   const asked = [...(head?.open ?? []), ...ofBox];
   const info = head?.shown.info ?? null;
   const fold = store.fold;
+  const [point, setPoint] = useState<RestorePoint | null>(null);
+  const points = usePoints(head, id, fold.turns);
+  const forks = useCallback(() => void fork(id), [id]);
+  const canFork = head?.shown.can.fork ?? false;
+  const ended = useMemo(() => fold.views.findLast((view) => view.view === "ended")?.key ?? null, [drawn]);
+  const within = useMemo<Within>(() => ({ thread: id, box: head?.shown.name ?? null, points, onPoint: setPoint, onFork: canFork ? forks : null, ended }), [id, head?.shown.name, points, canFork, ended]);
   const running = info ? info.state === "running" || info.state === "starting" || info.state === "needs_you" || info.state === "asks" : fold.running;
   return (
     <div class="flex h-full min-h-0 flex-col" data-screen="thread" data-state={info?.state ?? ""}>
@@ -65,23 +82,34 @@ export function ThreadScreen({ id }: { id: string }) {
       ) : (
         <>
           <NowStrip head={head} fold={fold} running={running} drawn={drawn} />
-          <Log store={store} drawn={drawn} loaded={loaded} since={since} id={id} head={head} open={asked.length} running={running} />
+          <InThread.Provider value={within}>
+            <Log key={hit ? `${hit.row}` : ""} store={store} drawn={drawn} loaded={loaded} since={since} id={id} head={head} open={asked.length} running={running} hit={hit} />
+          </InThread.Provider>
+          {info?.state === "parked" ? <ParkedLine card={info} /> : null}
           <Dock open={asked} fold={fold} />
           <Composer
             thread={id}
             running={running}
             box={head?.shown.name ?? null}
             onSend={(text) => (text.startsWith("!") ? void shell(id, text.slice(1).trim()) : send(id, text))}
-            onStop={async () => {
-              const problem = await app.act(id, { act: "cancel" });
-              if (problem) app.say(inWords(problem));
-            }}
-          />
+            onStop={() => void told(id, { act: "cancel" })}
+            onSteer={(text) => void told(id, { act: "steer", text })}
+            steers={head?.shown.can.steer ?? false}
+            commands={fold.commands}
+          >
+            {head ? <Chips id={id} shown={head.shown} /> : null}
+          </Composer>
+          {point && head ? <PointSheet point={point} head={head} onFork={canFork ? forks : null} onClose={() => setPoint(null)} /> : null}
         </>
       )}
       <Announce fold={fold} drawn={drawn} open={asked.length} />
     </div>
   );
+}
+
+async function told(thread: string, act: ThreadAct): Promise<void> {
+  const problem = await app.act(thread, act);
+  if (problem) app.say(inWords(problem));
 }
 
 /** A line for the box's own shell: it never reaches the model. Its row comes by the journal. */
@@ -102,17 +130,21 @@ interface LogProps {
   head: ThreadHead | null;
   open: number;
   running: boolean;
+  hit: Hit | null;
 }
 
-function Log({ store, id, drawn, loaded, since, head, open, running }: LogProps) {
+function Log({ store, id, drawn, loaded, since, head, open, running, hit }: LogProps) {
   const queue = head?.shown.queue ?? [];
   const held = head?.shown.held ?? false;
   const sending = useCell(outbox(id));
   const older = useCell(store.older);
-  const { scroller, following, toEnd } = useStick(drawn + sending.length, id);
+  const { scroller, following, toEnd } = useStick(drawn + sending.length, id, hit === null);
+  const list = useRef<VirtualizerHandle>(null);
   const views = store.fold.views;
+  const found = useFound(store, loaded, drawn, hit, list);
   const countAtRelease = useRef(0);
-  if (following) countAtRelease.current = views.length;
+  // Who was led elsewhere has not missed what was there already.
+  if (following || (hit !== null && countAtRelease.current === 0)) countAtRelease.current = views.length;
   const fresh = views.length - countAtRelease.current;
   const newFrom = useMemo(() => (since > 0 && loaded ? firstAfter(views, since) : null), [loaded]);
   const prepended = useRef(store.prepended);
@@ -141,11 +173,17 @@ function Log({ store, id, drawn, loaded, since, head, open, running }: LogProps)
           {older ? <p class="pb-3 text-center text-sm text-quiet">Older messages…</p> : null}
           {!loaded ? <Skeleton /> : null}
           {loaded && views.length === 0 && sending.length === 0 ? <p class="py-16 text-center text-quiet">Nothing was said yet.</p> : null}
-          <Virtualizer scrollRef={scroller} data={[...views]} shift={shift} bufferSize={400}>
+          <Virtualizer ref={list} scrollRef={scroller} data={[...views]} shift={shift} bufferSize={400}>
             {(view: View, index: number) => (
               <article key={view.key} class="pb-4" aria-posinset={index + 1} aria-setsize={views.length}>
                 {newFrom === view.key ? <NewSince at={since} /> : null}
-                <Row view={view} />
+                {found === view.key ? (
+                  <FoundHere words={hit?.words ?? ""}>
+                    <Row view={view} found />
+                  </FoundHere>
+                ) : (
+                  <Row view={view} />
+                )}
               </article>
             )}
           </Virtualizer>
@@ -163,12 +201,44 @@ function Log({ store, id, drawn, loaded, since, head, open, running }: LogProps)
         </div>
       </div>
       {following ? null : (
-        <button type="button" class="btn rise absolute bottom-3 left-1/2 -translate-x-1/2 rounded-full bg-raised px-4 text-sm shadow-lg ring-1 ring-line" onClick={toEnd}>
+        <button type="button" class="btn rise absolute bottom-3 left-1/2 -translate-x-1/2 rounded-full bg-raised px-4 text-sm shadow-lg ring-1 ring-line" onClick={toEnd} data-to-end>
           {open > 0 ? <span class="text-warn">⚠</span> : null}
           {fresh > 0 ? `${fresh} new` : "To the end"}
           <Icon name="down" size={16} />
         </button>
       )}
+    </div>
+  );
+}
+
+/** The view a search led to, once it is loaded; the list goes there, once. */
+function useFound(store: ThreadStore, loaded: boolean, drawn: number, hit: Hit | null, list: { readonly current: VirtualizerHandle | null }): string | null {
+  const gone = useRef(false);
+  const [found, setFound] = useState<string | null>(null);
+  useEffect(() => {
+    // Rows before those that are loaded come page by page, until it is among them.
+    if (loaded && hit) void store.fetchUntil(hit.row);
+  }, [loaded, hit?.row]);
+  useLayoutEffect(() => {
+    if (!hit || !loaded || gone.current || !store.has(hit.row)) return;
+    const at = store.fold.viewOf(hit.row);
+    const view = store.fold.views[at];
+    if (!view) return;
+    gone.current = true;
+    setFound(view.key);
+    list.current?.scrollToIndex(at, { align: "center" });
+    // Rows are as high as they are only once they were drawn.
+    requestAnimationFrame(() => list.current?.scrollToIndex(at, { align: "center" }));
+  }, [loaded, drawn, hit?.row]);
+  return found;
+}
+
+function FoundHere({ words, children }: { words: string; children: ComponentChildren }) {
+  const shown = useRef<HTMLDivElement>(null);
+  useEffect(() => (shown.current ? mark(shown.current, words) : undefined), [words]);
+  return (
+    <div ref={shown} class="-mx-2 rounded-xl px-2 py-1 ring-2 ring-accent" data-found>
+      {children}
     </div>
   );
 }
@@ -259,8 +329,15 @@ function NowStrip({ head, fold, running, drawn }: { head: ThreadHead | null; fol
           ) : null}
           {fold.mode ? <p class="mt-2 text-sm text-quiet">Mode: {fold.mode}</p> : null}
           {fold.tasks.map((task) => (
-            <p key={task.task} class="mt-2 text-sm">
-              ◍ {task.title} <span class="text-quiet">since {clock(Number(task.since_ms))}</span>
+            <p key={task.task} class="mt-2 flex items-center gap-2 text-sm">
+              <span class="min-w-0 flex-1 [overflow-wrap:anywhere]">
+                ◍ {task.title} <span class="text-quiet">since {clock(Number(task.since_ms))}</span>
+              </span>
+              {head?.shown.can.stop_task ? (
+                <button type="button" class="btn btn-soft text-bad" onClick={() => void told(head.shown.info.thread, { act: "stop_task", task: task.task })}>
+                  Stop it
+                </button>
+              ) : null}
             </p>
           ))}
         </Sheet>

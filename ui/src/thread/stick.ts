@@ -4,6 +4,7 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react
 /** A scroll so soon after a touch of wheel, finger or key is the reader's. */
 const HAND_MS = 400;
 const END_PX = 32;
+const SCROLLING_KEYS = new Set(["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End", " "]);
 
 export interface Stick {
   scroller: { current: HTMLDivElement | null };
@@ -11,11 +12,11 @@ export interface Stick {
   toEnd(): void;
 }
 
-/** `drawn` changes whenever there may be more to show. */
-export function useStick(drawn: number, key: string): Stick {
+/** `drawn` changes whenever there may be more to show. `atEnd`: whether it begins there. */
+export function useStick(drawn: number, key: string, atEnd = true): Stick {
   const scroller = useRef<HTMLDivElement>(null);
-  const sticks = useRef(true);
-  const [following, setFollowing] = useState(true);
+  const sticks = useRef(atEnd);
+  const [following, setFollowing] = useState(atEnd);
 
   const follow = useCallback((yes: boolean) => {
     sticks.current = yes;
@@ -27,7 +28,7 @@ export function useStick(drawn: number, key: string): Stick {
   }, []);
 
   useLayoutEffect(() => {
-    follow(true);
+    follow(atEnd);
     pin();
   }, [key]);
   useLayoutEffect(pin, [drawn]);
@@ -36,7 +37,12 @@ export function useStick(drawn: number, key: string): Stick {
     if (!list) return undefined;
     let handAt = -HAND_MS;
     let last = list.scrollTop;
-    const hand = () => {
+    const roomOf = () => list.scrollHeight - list.clientHeight;
+    let room = roomOf();
+    const hand = (event: Event) => {
+      // A tap on something in the list scrolls nothing; the list itself is hit at its scroll bar. Few keys scroll.
+      if (event.type === "pointerdown" && event.target !== list) return;
+      if (event.type === "keydown" && !SCROLLING_KEYS.has((event as KeyboardEvent).key)) return;
       handAt = performance.now();
     };
     const scrolled = () => {
@@ -44,8 +50,11 @@ export function useStick(drawn: number, key: string): Stick {
       const byHand = now - handAt < HAND_MS;
       // Rolling on after the finger left belongs to it.
       if (byHand) handAt = now;
-      const up = list.scrollTop < last - 1;
+      // Where there is less to scroll, the browser goes up by itself.
+      const shrunk = roomOf() < room - 1;
+      const up = !shrunk && list.scrollTop < last - 1;
       last = list.scrollTop;
+      room = roomOf();
       // Only going up lets go: measured after growth, the end is far without anybody's doing.
       if (byHand && up) follow(false);
       else if (byHand && list.scrollHeight - list.scrollTop - list.clientHeight < END_PX) follow(true);

@@ -7,6 +7,8 @@ import { Fold } from "./fold";
 
 /** Text is drawn at most so often. */
 const DRAW_MS = 50;
+/** Pages that are fetched to get to what a search found. */
+const PAGES_MAX = 200;
 
 export class ThreadStore implements Follower {
   /** Counts up whenever there is something to draw. */
@@ -78,6 +80,21 @@ export class ThreadStore implements Follower {
       // The next time the reader gets there it is asked again.
     } finally {
       this.#fetching = false;
+    }
+  }
+
+  /** Whether this row, or what came of it, is known. */
+  has(seq: number): boolean {
+    return this.fold.first <= seq && this.fold.last >= seq;
+  }
+
+  /** Older rows, until this one is among them. */
+  async fetchUntil(seq: number): Promise<void> {
+    for (let page = 0; page < PAGES_MAX && this.older.get() && !this.has(seq); page += 1) {
+      const first = this.fold.first;
+      await this.fetchOlder();
+      // Somebody else fetches, or nothing came: the next draw asks again.
+      if (this.fold.first === first) return;
     }
   }
 

@@ -1,34 +1,39 @@
 // One row of a thread, by its kind.
 import type { ComponentChildren } from "preact";
 import { memo } from "react";
+import { app } from "../app";
 import { Markdown } from "../markdown";
+import { Shown, unhidden } from "../ui/hidden";
 import { Icon } from "../ui/icons";
 import { clock, lasted } from "../ui/time";
 import type { PlanEntry, TurnOutcome } from "../wire";
-import { withoutAttachments } from "./attach";
-import { unhidden } from "./decision";
-import type { Digest, View } from "./fold";
+import { type NamedFile, withoutAttachments } from "./attach";
+import type { View } from "./fold";
+import { Picture, attached, isPicture, sent, take } from "./pictures";
 import { Output, Work } from "./tools";
+import { Whole, useThread } from "./within";
 
-export const Row = memo(function Row({ view }: { view: View }) {
+/** `found`: a search led here. */
+export const Row = memo(function Row({ view, found }: { view: View; found?: boolean }) {
   switch (view.view) {
     case "prompt":
-      return <Prompt text={view.text} note={view.steered ? "said into the running turn" : undefined} />;
+      return <Asked view={view} />;
     case "text":
       return (
         <div data-view="text">
-          {view.cut ? <p class="mb-1 text-sm text-quiet">… the beginning of this text is left out</p> : null}
-          <Markdown text={view.text} grows={view.grows} />
+          <Whole cut={view.cut ? view.seq : null} what="The beginning of this text is left out.">
+            {(row) => <Markdown text={row?.kind === "text" ? row.text : view.text} grows={view.grows && row === null} />}
+          </Whole>
         </div>
       );
     case "work":
-      return <Work steps={view.steps} live={view.live} />;
+      return <Work steps={view.steps} live={view.live} {...(found ? { found } : {})} />;
     case "plan":
       return <Plan entries={view.entries} />;
     case "decision":
       return <Decided view={view} />;
     case "ended":
-      return <Ended outcome={view.outcome} note={view.note} digest={view.digest} />;
+      return <Ended view={view} />;
     case "command":
       return <ShellCommand view={view} />;
     case "woke":
@@ -41,9 +46,27 @@ export const Row = memo(function Row({ view }: { view: View }) {
         </p>
       );
     case "unknown":
-      return <Unknown kind={view.kind} raw={view.raw} />;
+      return <Unknown view={view} />;
   }
 });
+
+/** A prompt in its place: with the point one can go back to, where there is one. */
+function Asked({ view }: { view: Extract<View, { view: "prompt" }> }) {
+  const within = useThread();
+  const point = view.steered ? undefined : within?.points.get(view.seq);
+  return (
+    <div class="relative">
+      {point && within ? (
+        <button type="button" class="btn-icon absolute top-0 -left-3" aria-label={`Restore point: before “${point.words.slice(0, 40)}”`} title="Restore point" onClick={() => within.onPoint(point)} data-point={point.label}>
+          <span class={`size-2.5 rounded-full ${point.undone ? "border-2 border-quiet" : "bg-accent"}`} />
+        </button>
+      ) : null}
+      <Whole cut={view.cut ? view.seq : null} what="The middle of this prompt is left out.">
+        {(row) => <Prompt text={row?.kind === "prompt" || row?.kind === "steered" ? row.text : view.text} note={view.steered ? "said into the running turn" : undefined} />}
+      </Whole>
+    </div>
+  );
+}
 
 export function Prompt({ text: prompt, note, dashed }: { text: string; note?: ComponentChildren; dashed?: boolean }) {
   const { files, text } = withoutAttachments(prompt);
@@ -51,13 +74,41 @@ export function Prompt({ text: prompt, note, dashed }: { text: string; note?: Co
     <div class="flex flex-col items-end pl-8" data-view="prompt">
       <div class={`max-w-full rounded-2xl rounded-br-md px-4 py-2.5 whitespace-pre-wrap [overflow-wrap:anywhere] ${dashed ? "border-2 border-dashed border-line text-quiet" : "bg-accent-soft"}`}>{text}</div>
       {files.map((file) => (
-        <div key={file.name} class="mt-1 flex max-w-full items-center gap-2 rounded-xl bg-sunken px-3 py-1.5 text-sm" title={file.about}>
-          <Icon name="file" size={16} class="text-quiet" />
-          <span class="min-w-0 truncate">{file.name}</span>
-        </div>
+        <File key={file.name} file={file} />
       ))}
       {note ? <div class="mt-1 px-1 text-[0.8125rem] text-quiet">{note}</div> : null}
     </div>
+  );
+}
+
+/** A picture as itself, a PDF in a tab, anything else as a download (C56). */
+function File({ file }: { file: NamedFile }) {
+  const box = useThread()?.box ?? null;
+  if (box && isPicture(file.type)) {
+    return (
+      <div class="mt-1.5 max-w-full">
+        <Picture source={attached(box, file.name, file.type)} name={file.name} />
+      </div>
+    );
+  }
+  const look = (
+    <>
+      <Icon name="file" size={16} class="text-quiet" />
+      <span class="min-w-0 truncate">{file.name}</span>
+    </>
+  );
+  const chip = "mt-1 flex max-w-full items-center gap-2 rounded-xl bg-sunken px-3 py-1.5 text-sm";
+  if (!box) {
+    return (
+      <div class={chip} title={file.about}>
+        {look}
+      </div>
+    );
+  }
+  return (
+    <button type="button" class={`${chip} min-h-11`} title={file.about} onClick={() => void take(box, file.name, file.type).catch(() => app.say(`${file.name} did not come`))}>
+      {look}
+    </button>
   );
 }
 
@@ -93,7 +144,9 @@ export function Plan({ entries }: { entries: PlanEntry[] }) {
               <span class={`w-4 shrink-0 text-center ${look.tone}`} role="img" aria-label={look.word}>
                 {look.sign}
               </span>
-              <span class={`min-w-0 [overflow-wrap:anywhere] ${entry.status === "completed" ? "text-quiet" : ""}`}>{entry.text}</span>
+              <span class={`min-w-0 [overflow-wrap:anywhere] ${entry.status === "completed" ? "text-quiet" : ""}`}>
+                <Shown text={entry.text} />
+              </span>
             </li>
           );
         })}
@@ -116,7 +169,9 @@ function Decided({ view }: { view: Extract<View, { view: "decision" }> }) {
     <div class="flex gap-2.5 text-[0.9375rem]" data-view="decision" data-state={state.state}>
       <Icon name={state.state === "open" ? "warn" : state.state === "answered" ? "check" : "cross"} size={18} class={`mt-0.5 ${state.state === "open" ? "text-warn" : "text-quiet"}`} />
       <div class="min-w-0 [overflow-wrap:anywhere]">
-        <span class="text-quiet">{unhidden(decision.title).text}</span> <span class="font-medium">{end}</span>
+        <span class="text-quiet">
+          <Shown text={decision.title} />
+        </span> <span class="font-medium">{end}</span>
         {facts.length > 0 ? <span class="text-sm text-quiet"> · {facts.join(" · ")}</span> : null}
       </div>
     </div>
@@ -132,7 +187,10 @@ const OUTCOMES: Record<TurnOutcome, { word: string; tone: string }> = {
   stopped_short: { word: "Stopped at a limit of its own", tone: "text-warn" },
 };
 
-function Ended({ outcome, note, digest }: { outcome: TurnOutcome; note: string | null; digest: Digest }) {
+function Ended({ view }: { view: Extract<View, { view: "ended" }> }) {
+  const { outcome, note, digest } = view;
+  const within = useThread();
+  const point = view.turn === null ? undefined : within?.points.get(view.turn);
   const look = OUTCOMES[outcome] ?? { word: outcome, tone: "text-quiet" };
   const facts = [
     digest.files ? `${digest.files} ${digest.files === 1 ? "file" : "files"} +${digest.added} −${digest.removed}` : null,
@@ -140,14 +198,31 @@ function Ended({ outcome, note, digest }: { outcome: TurnOutcome; note: string |
     digest.failed ? `${digest.failed} failed` : null,
     lasted(digest.ms),
   ].filter(Boolean);
+  const forks = within?.ended === view.key ? within.onFork : null;
   return (
-    <div class="flex items-center gap-3 pt-1 text-sm text-quiet" data-view="ended" data-outcome={outcome}>
-      <span class="h-px flex-1 bg-line" />
-      <span class="min-w-0 text-center">
-        <span class={`font-medium ${look.tone}`}>{look.word}</span> · {facts.join(" · ")}
-        {note ? <span class="block [overflow-wrap:anywhere]">{note}</span> : null}
-      </span>
-      <span class="h-px flex-1 bg-line" />
+    <div class="pt-1 text-sm text-quiet" data-view="ended" data-outcome={outcome}>
+      <div class="flex items-center gap-3">
+        <span class="h-px flex-1 bg-line" />
+        <span class="min-w-0 text-center">
+          <span class={`font-medium ${look.tone}`}>{look.word}</span> · {facts.join(" · ")}
+          {note ? <span class="block [overflow-wrap:anywhere]">{note}</span> : null}
+        </span>
+        <span class="h-px flex-1 bg-line" />
+      </div>
+      {(point && !point.undone) || forks ? (
+        <div class="mt-1 flex flex-wrap justify-center gap-1" data-digest>
+          {point && !point.undone && within ? (
+            <button type="button" class="btn min-w-20 text-quiet hover:text-ink" onClick={() => within.onPoint(point)}>
+              Undo
+            </button>
+          ) : null}
+          {forks ? (
+            <button type="button" class="btn min-w-20 text-quiet hover:text-ink" onClick={forks}>
+              Fork
+            </button>
+          ) : null}
+        </div>
+      ) : null}
     </div>
   );
 }
@@ -158,10 +233,15 @@ function ShellCommand({ view }: { view: Extract<View, { view: "command" }> }) {
     <div class="overflow-hidden rounded-xl bg-sunken" data-view="command">
       <div class="flex items-center gap-2 px-3.5 py-2.5 font-mono text-[0.8125rem]">
         <Icon name="terminal" size={16} class="text-quiet" />
-        <span class="min-w-0 flex-1 [overflow-wrap:anywhere]">{view.command}</span>
+        <span class="min-w-0 flex-1 [overflow-wrap:anywhere]">
+          <Shown text={view.command} />
+        </span>
         <span class={`shrink-0 ${view.exit === 0 ? "text-quiet" : "text-bad"}`}>{end}</span>
       </div>
-      <Output text={view.output.trimEnd()} />
+      {view.exit !== null && view.note ? <p class="px-3.5 pb-1 text-sm text-warn">{view.note}</p> : null}
+      <Whole cut={view.cut ? view.seq : null} what="The middle of what it printed is left out.">
+        {(row) => <Output text={(row?.kind === "command" ? row.output : view.output).trimEnd()} />}
+      </Whole>
     </div>
   );
 }
@@ -189,8 +269,11 @@ function Woke({ view }: { view: Extract<View, { view: "woke" }> }) {
   );
 }
 
-function Unknown({ kind, raw }: { kind: string; raw: unknown }) {
+function Unknown({ view }: { view: Extract<View, { view: "unknown" }> }) {
+  const { kind, raw } = view;
   const inner = raw && typeof raw === "object" && "sessionUpdate" in raw ? String(raw.sessionUpdate) : kind;
+  const picture = raw && typeof raw === "object" && "content" in raw && !view.cut ? sent(raw.content) : null;
+  if (picture) return <Picture source={picture} name="a picture of the agent" />;
   return (
     <Folded
       name="unknown"
@@ -202,7 +285,9 @@ function Unknown({ kind, raw }: { kind: string; raw: unknown }) {
         </>
       }
     >
-      <Output text={JSON.stringify(raw, null, 2)} />
+      <Whole cut={view.cut ? view.seq : null} what="Parts of this are left out.">
+        {(row) => <Output text={JSON.stringify(row ?? raw, null, 2)} />}
+      </Whole>
     </Folded>
   );
 }

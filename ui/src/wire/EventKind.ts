@@ -3,4 +3,4 @@
 /**
  * What befell a box, in a word. Kinds are only ever added.
  */
-export type EventKind = "out_of_memory" | "out_of_processes" | "disk_full" | "disk_room" | "deadline" | "frozen" | "thawed" | "ended" | "credential" | "signal" | "private" | "other";
+export type EventKind = "out_of_memory" | "out_of_processes" | "disk_full" | "disk_room" | "deadline" | "frozen" | "thawed" | "ended" | "credential" | "signal" | "private" | "budget" | "other";

@@ -4,6 +4,10 @@ import type { SealInfo } from "./SealInfo";
 
 export type Status = { pid: number, build: string, data_dir: string, boxes_running: number, boxes_stopped: number, 
 /**
+ * Boxes begun ahead, which nobody has yet; they take memory and no disk.
+ */
+boxes_ahead: number, 
+/**
  * Whether box-egress answers.
  */
 egress: boolean, 

@@ -3,7 +3,7 @@
 
 use super::Contestant;
 use super::rows::Rows;
-use super::stage::clock_ns;
+use super::stage::{Size, built, clock_ns, size};
 use crate::run;
 use anyhow::{Context as _, Result, bail};
 use std::fs;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Full copies of a gigabyte take seconds each.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 const DISK_BYTES: u64 = 6 << 30;
 
 /// A kind of disk, and what its rows are called.
@@ -73,7 +73,7 @@ fn rows(verb: &str) -> Result<Rows> {
         }));
         contestants.push(Box::new(engine));
     }
-    let measured = Rows::measure(ROUNDS, &mut contestants);
+    let measured = Rows::measure(size().of(ROUNDS, 1), &mut contestants);
     // The disks are busy as long as anybody works on them.
     drop(contestants);
     measured
@@ -131,10 +131,14 @@ struct Engine {
 
 impl Engine {
     fn start(disk: &'static Disk, point: &Path, verb: &str) -> Result<Self> {
-        let program = run::top().join("target/release/examples/copy_bench");
+        let program = built("examples/copy_bench");
         let mut child = Command::new(program)
             .arg(point)
             .arg(verb)
+            .arg(match size() {
+                Size::Full => "100",
+                Size::Small => "2",
+            })
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -3,7 +3,7 @@
 use super::host::Host;
 use super::peers::{DOCKER_HARDENING, docker, peer, spawn};
 use super::rows::Rows;
-use super::stage::Stage;
+use super::stage::{Stage, size};
 use anyhow::{Result, bail};
 use std::process::Command;
 
@@ -11,7 +11,7 @@ const ROUNDS: usize = 100;
 
 pub(super) fn run() -> Result<Rows> {
     let stage = Stage::set_up()?;
-    let host = Host::start(&stage)?;
+    let host = Host::start(&stage, "host", "")?;
     host.start_box("exec-bench")?;
     let mut contestants = vec![
         peer("plain spawn", "no isolation", spawn(&stage)),
@@ -19,7 +19,7 @@ pub(super) fn run() -> Result<Rows> {
         host.exec_command("exec-bench"),
         peer("docker exec", "", docker_exec(&stage)?),
     ];
-    Rows::measure(ROUNDS, &mut contestants)
+    Rows::measure(size().of(ROUNDS, 2), &mut contestants)
 }
 
 fn docker_exec(stage: &Stage) -> Result<impl FnMut() -> Command + 'static> {

@@ -3,7 +3,7 @@
 use super::Contestant;
 use super::peers::{first_act_ns, peer};
 use super::socket::{self, Connection};
-use super::stage::{Stage, clock_ns};
+use super::stage::{Stage, built, clock_ns};
 use crate::run;
 use anyhow::{Context as _, Result};
 use box_api::BoxName;
@@ -12,7 +12,7 @@ use box_api::control::{
     Request, Target, Unpushed,
 };
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const CLOCK_IN_A_BOX: &str = "/opt/box/bin/box-probe";
@@ -24,8 +24,9 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn start(stage: &Stage) -> Result<Self> {
-        let dir = stage.folder("host");
+    /// `config` is its settings file.
+    pub(crate) fn start(stage: &Stage, name: &str, config: &str) -> Result<Self> {
+        let dir = stage.folder(name);
         let seed = crate::test::seed_dir();
         std::fs::create_dir_all(&dir)?;
         let from = seed.join("images");
@@ -38,10 +39,10 @@ impl Host {
                 &dir.to_string_lossy(),
             ],
         )?;
-        std::fs::write(dir.join("config.toml"), "")?;
+        std::fs::write(dir.join("config.toml"), config)?;
         let host = Self {
             dir,
-            program: run::top().join("target/release/box"),
+            program: built("box"),
         };
         run::finish(host.command(&["list"]))?;
         Ok(host)
@@ -65,11 +66,33 @@ impl Host {
         run::finish(self.command(&["new", name]))
     }
 
-    pub(crate) fn product_start(&self) -> ProductStart {
+    pub(crate) fn product_start(&self, name: &'static str, remark: &'static str) -> ProductStart {
         ProductStart {
+            name,
+            remark,
             socket: self.socket(),
             round: 0,
         }
+    }
+
+    /// Makes a box and runs a program in it, which stays: nanoseconds to the program's first act.
+    pub(crate) fn one_more(&self, name: &str) -> Result<u64> {
+        start_one(&self.socket(), &BoxName::parse(name)?)
+    }
+
+    /// A link that pairs a browser with its page.
+    pub(crate) fn page_link(&self) -> Result<String> {
+        let said = run::output(self.command(&["ui", "--json"]))?;
+        let said: serde_json::Value = serde_json::from_str(&said)?;
+        let link = said["link"].as_str().context("`box ui` gave no link")?;
+        Ok(link.to_owned())
+    }
+
+    /// What this host says of itself.
+    pub(crate) fn status(&self) -> Result<serde_json::Value> {
+        let said = self.command(&["status", "--json"]).output();
+        let said = said.context("could not start `box status`")?;
+        serde_json::from_slice(&said.stdout).context("`box status --json` is no JSON")
     }
 
     pub(crate) fn exec_over_the_socket(&self, name: &'static str) -> Box<dyn Contestant> {
@@ -107,26 +130,25 @@ impl Drop for Host {
 
 /// API call → row → sockets → running → first output of an exec.
 pub(crate) struct ProductStart {
+    name: &'static str,
+    remark: &'static str,
     socket: PathBuf,
     round: u32,
 }
 
 impl Contestant for ProductStart {
     fn name(&self) -> &'static str {
-        "product"
+        self.name
     }
 
     fn remark(&self) -> &'static str {
-        "API call, row, sockets, running, exec"
+        self.remark
     }
 
     fn round(&mut self) -> Result<u64> {
         self.round += 1;
         let name = BoxName::parse(&format!("bench-{}", self.round))?;
-        let before_ns = clock_ns();
-        socket::ask(&self.socket, &Request::New(new_box(name.clone())))?;
-        let printed = exec_clock(&self.socket, name.clone())?;
-        let took_ns = first_act_ns(&printed, before_ns)?;
+        let took_ns = start_one(&self.socket, &name)?;
         socket::ask(
             &self.socket,
             &Request::Remove(Remove {
@@ -138,6 +160,13 @@ impl Contestant for ProductStart {
         )?;
         Ok(took_ns)
     }
+}
+
+fn start_one(socket: &Path, name: &BoxName) -> Result<u64> {
+    let before_ns = clock_ns();
+    socket::ask(socket, &Request::New(new_box(name.clone())))?;
+    let printed = exec_clock(socket, name.clone())?;
+    first_act_ns(&printed, before_ns)
 }
 
 fn new_box(name: BoxName) -> NewBox {
@@ -156,7 +185,7 @@ fn new_box(name: BoxName) -> NewBox {
     }
 }
 
-fn exec_clock(path: &std::path::Path, name: BoxName) -> Result<Vec<u8>> {
+fn exec_clock(path: &Path, name: BoxName) -> Result<Vec<u8>> {
     let mut connection = Connection::open(path)?;
     connection.exec(Exec {
         name,
@@ -190,17 +219,37 @@ impl Contestant for ProductExec {
 
 /// The launcher alone: a process that makes one box for each line it reads.
 pub(crate) struct Launcher {
+    name: &'static str,
+    remark: &'static str,
     child: Child,
     ask: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
 impl Launcher {
-    pub(crate) fn start(stage: &Stage) -> Result<Self> {
+    pub(crate) fn cold(stage: &Stage) -> Result<Self> {
+        let remark = "with sockets, limits and filter; first exec";
+        Self::start(stage, "serve", ("launcher", remark))
+    }
+
+    /// What no box differs in is done before the clock starts.
+    pub(crate) fn ahead(stage: &Stage) -> Result<Self> {
+        Self::start(
+            stage,
+            "ahead",
+            ("launcher, begun ahead", "the same, from the pool"),
+        )
+    }
+
+    fn start(
+        stage: &Stage,
+        word: &str,
+        (name, remark): (&'static str, &'static str),
+    ) -> Result<Self> {
         let mut child = Command::new(Stage::launch_bench())
-            .arg("serve")
+            .arg(word)
             .arg(stage.root_dir())
-            .arg(stage.folder("launcher"))
+            .arg(stage.folder(&format!("launcher-{word}")))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -213,6 +262,8 @@ impl Launcher {
                 .context("its standard output is piped")?,
         );
         Ok(Self {
+            name,
+            remark,
             child,
             ask,
             answers,
@@ -222,11 +273,11 @@ impl Launcher {
 
 impl Contestant for Launcher {
     fn name(&self) -> &'static str {
-        "launcher"
+        self.name
     }
 
     fn remark(&self) -> &'static str {
-        "with sockets, limits and filter; first exec"
+        self.remark
     }
 
     /// It answers each line with the nanoseconds from its start of the box to the first act.

@@ -3,7 +3,7 @@
 
 use super::Contestant;
 use super::rows::Rows;
-use super::stage::clock_ns;
+use super::stage::{built, clock_ns, size};
 use crate::run;
 use anyhow::{Context as _, Result, bail};
 use std::fs;
@@ -19,7 +19,7 @@ pub(super) fn run() -> Result<Rows> {
         Box::new(Ours(stage.top.clone())),
         Box::new(Theirs(stage.top.clone())),
     ];
-    Rows::measure(ROUNDS, &mut contestants)
+    Rows::measure(size().of(ROUNDS, 1), &mut contestants)
 }
 
 /// A registry with the image in it; gone when dropped.
@@ -133,7 +133,7 @@ impl Contestant for Ours {
 
     fn round(&mut self) -> Result<u64> {
         let data = self.0.join("data");
-        let mut command = Command::new(run::top().join("target/release/examples/pull_bench"));
+        let mut command = Command::new(built("examples/pull_bench"));
         command.arg(&data).arg(format!("oci:{REGISTRY}/bench"));
         let ns = timed(&mut [command])?;
         fs::remove_dir_all(&data)?;

@@ -108,7 +108,7 @@ fn load() -> String {
     first_line("/proc/loadavg")
 }
 
-fn machine() -> serde_json::Value {
+pub(super) fn machine() -> serde_json::Value {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu
         .lines()

@@ -10,6 +10,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const INSIDE: &str = "BOX_BENCH_INSIDE";
+/// Set to anything: unoptimised programs and few rounds, to see that a bench works. Its figures say
+/// nothing.
+const SMALL: &str = "BOX_BENCH_SMALL";
 const DOCKER_READY_MAX: Duration = Duration::from_mins(1);
 const DOCKER_ASK_EVERY: Duration = Duration::from_millis(100);
 
@@ -27,7 +30,10 @@ pub(crate) fn in_own_network<T>(bench: fn() -> Result<T>) -> Result<Option<T>> {
         return bench().map(Some);
     }
     crate::test::install(PEERS)?;
-    crate::test::make_seed(crate::test::Build::Release)?;
+    crate::test::make_seed(match size() {
+        Size::Full => crate::test::Build::Release,
+        Size::Small => crate::test::Build::Debug,
+    })?;
     build()?;
     let again = std::env::current_exe().context("could not find this program")?;
     let status = Command::new("unshare")
@@ -41,6 +47,39 @@ pub(crate) fn in_own_network<T>(bench: fn() -> Result<T>) -> Result<Option<T>> {
         bail!("the bench ended with {status}");
     }
     Ok(None)
+}
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    Full,
+    Small,
+}
+
+impl Size {
+    /// A number of rounds, of boxes.
+    pub(crate) fn of(self, full: usize, small: usize) -> usize {
+        match self {
+            Self::Full => full,
+            Self::Small => small,
+        }
+    }
+}
+
+pub(crate) fn size() -> Size {
+    match std::env::var_os(SMALL) {
+        None => Size::Full,
+        Some(_) => Size::Small,
+    }
+}
+
+/// A program of this build, by its path below the target folder's part for it.
+pub(crate) fn built(path: &str) -> PathBuf {
+    let part = match size() {
+        Size::Full => "target/release",
+        Size::Small => "target/debug",
+    };
+    run::top().join(part).join(path)
 }
 
 /// The peers and what sets them up.
@@ -94,20 +133,23 @@ const PEERS: &[crate::test::Package] = &[
 /// The launcher's own bench, optimised. The clock program is one of the static
 /// programs the launcher's build makes.
 fn build() -> Result<()> {
+    let optimised = match size() {
+        Size::Full => &["--release"][..],
+        Size::Small => &[],
+    };
+    let examples = [
+        "--package",
+        "box-runtime-native",
+        "--example",
+        "launch_bench",
+        "--example",
+        "copy_bench",
+        "--example",
+        "pull_bench",
+    ];
     run::run(
         "cargo",
-        &[
-            "build",
-            "--release",
-            "--package",
-            "box-runtime-native",
-            "--example",
-            "launch_bench",
-            "--example",
-            "copy_bench",
-            "--example",
-            "pull_bench",
-        ],
+        &[&["build"][..], optimised, &examples[..]].concat(),
     )
 }
 
@@ -149,7 +191,7 @@ impl Stage {
 
     /// What the launcher's own bench program is called with.
     pub(crate) fn launch_bench() -> PathBuf {
-        run::top().join("target/release/examples/launch_bench")
+        built("examples/launch_bench")
     }
 
     fn make_root(&self) -> Result<()> {

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub(super) const NEEDS: &[Package] = &[
+pub(crate) const NEEDS: &[Package] = &[
     Package {
         program: "ip",
         package: "iproute2",
@@ -137,33 +137,8 @@ impl Set {
         fs::write(stamp, self.stamp()).context("could not write the stamp")
     }
 
-    /// From the archive the default image came from.
     fn debian(&self, folder: &Path) -> Result<()> {
-        let tar = folder.join("root.tar");
-        let sources = sources()?;
-        again(|| {
-            let words = [
-                "--mount",
-                "--propagation",
-                "private",
-                "--pid",
-                "--fork",
-                "--kill-child",
-                "--",
-                "mmdebstrap",
-                "--mode=root",
-                "--variant=minbase",
-                "--format=tar",
-                "--skip=output/dev",
-                "--dpkgopt=force-unsafe-io",
-                "--dpkgopt=path-exclude=/usr/share/doc/*",
-                "--dpkgopt=path-exclude=/usr/share/locale/*",
-            ];
-            let mut bootstrap = command("unshare", &words);
-            bootstrap.arg(format!("--include={}", self.debian.join(",")));
-            bootstrap.arg("trixie").arg(&tar).arg(&sources);
-            bootstrap
-        })
+        root_tar(&folder.join("root.tar"), self.debian)
     }
 
     /// Aliases and ranges are npm's own way to have several versions of one package.
@@ -204,6 +179,34 @@ impl Set {
             install
         })
     }
+}
+
+/// The smallest Debian with these packages, from the archive the default image came from.
+pub(crate) fn root_tar(tar: &Path, packages: &[&str]) -> Result<()> {
+    let sources = sources()?;
+    again(|| {
+        let words = [
+            "--mount",
+            "--propagation",
+            "private",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--",
+            "mmdebstrap",
+            "--mode=root",
+            "--variant=minbase",
+            "--format=tar",
+            "--skip=output/dev",
+            "--dpkgopt=force-unsafe-io",
+            "--dpkgopt=path-exclude=/usr/share/doc/*",
+            "--dpkgopt=path-exclude=/usr/share/locale/*",
+        ];
+        let mut bootstrap = command("unshare", &words);
+        bootstrap.arg(format!("--include={}", packages.join(",")));
+        bootstrap.arg("trixie").arg(tar).arg(&sources);
+        bootstrap
+    })
 }
 
 /// Where an image and what was found with it are.

@@ -98,7 +98,7 @@ impl std::fmt::Debug for CredentialUnlock {
 
 /// How secrets are kept on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct SealInfo {
     pub method: SealMethod,
     /// Whether what is sealed can be opened now.
@@ -110,7 +110,7 @@ pub struct SealInfo {
 
 /// What holds the key that secrets are sealed with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SealMethod {
     /// The kernel's keyring of the host's user (user-keyring(7)): until the machine ends.
@@ -165,7 +165,7 @@ pub struct CredentialInfo {
 
 /// Which accounts a box may use without anybody naming them (D34).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Accounts {
     /// Its owner's default account of each kind.
@@ -178,7 +178,7 @@ pub enum Accounts {
 
 /// Accounts a person chose for a box.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Choice {
     /// Whether kinds that are not named are left out; else they have their default.
     #[serde(default)]
@@ -208,7 +208,7 @@ impl Accounts {
 
 /// What a box may use of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub enum AccountsOfKind<'a> {
     Default,
     Named(&'a [String]),

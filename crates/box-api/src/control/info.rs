@@ -8,13 +8,16 @@ use crate::{BoxId, BoxName, BoxTitle, Owner};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Status {
     pub pid: u32,
     pub build: String,
     pub data_dir: String,
     pub boxes_running: u32,
     pub boxes_stopped: u32,
+    /// Boxes begun ahead, which nobody has yet; they take memory and no disk.
+    #[serde(default)]
+    pub boxes_ahead: u32,
     /// Whether box-egress answers.
     pub egress: bool,
     /// How the host's first engine holds limits, as in [`BoxInfo`].
@@ -29,7 +32,7 @@ pub struct Status {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BoxState {
     Creating,
@@ -46,7 +49,7 @@ pub enum BoxState {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct BoxInfo {
     pub id: BoxId,
     pub name: BoxName,
@@ -93,7 +96,7 @@ pub struct BoxInfo {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct AgentInfo {
     pub agent: String,
     pub title: String,

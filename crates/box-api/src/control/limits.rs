@@ -1,6 +1,7 @@
 //! What can be changed of a box that is there, what it uses, and what befell it.
 
 use super::{Accounts, BoxState, Limits, OnSignal, Priority};
+use crate::budget::Budget;
 use crate::egress::Logins;
 use crate::egress::github::{GithubWrites, RefPattern, Repository};
 use crate::network::NetSetName;
@@ -27,7 +28,7 @@ pub enum Change {
     TmpBytes(u64),
     /// Running time until the box is stopped (A23); absent: none.
     DeadlineMs(Option<u64>),
-    /// Idle time until the box is frozen; absent: never.
+    /// Idle time until the box is frozen; 0: never; absent: as the host's settings say.
     FreezeAfterMs(Option<u64>),
     /// Namespaces may be made inside (D7).
     Nested(bool),
@@ -51,6 +52,8 @@ pub enum Change {
     Undo(Option<TurnUndo>),
     /// Who of the parked threads of an account goes on first.
     Priority(Priority),
+    /// What models may cost; absent: as the host's settings say.
+    Budget(Option<Budget>),
     Title(Option<BoxTitle>),
 }
 
@@ -80,6 +83,7 @@ impl Change {
             Self::GithubWrites(_) => "github-writes",
             Self::Undo(_) => "undo",
             Self::Priority(_) => "priority",
+            Self::Budget(_) => "budget",
             Self::Title(_) => "title",
         }
     }
@@ -95,7 +99,7 @@ pub enum Motion {
 
 /// What befell a box, in a word. Kinds are only ever added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// Processes were killed for want of memory.
@@ -117,6 +121,8 @@ pub enum EventKind {
     Signal,
     /// Its owner let it reach a private address, or no longer does.
     Private,
+    /// What its models cost has reached a limit, or cannot be told.
+    Budget,
     /// What a newer host wrote.
     #[serde(other)]
     Other,
@@ -124,7 +130,7 @@ pub enum EventKind {
 
 /// Something that befell a box.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct BoxEvent {
     /// UTC, milliseconds since 1970.
     pub at_ms: i64,
@@ -135,7 +141,7 @@ pub struct BoxEvent {
 
 /// A box beside what it uses of its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct BoxUsage {
     pub id: BoxId,
     pub name: BoxName,
@@ -147,7 +153,7 @@ pub struct BoxUsage {
 
 /// What a running box uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Used {
     /// CPU time since it started.
     pub cpu_us: u64,
@@ -165,7 +171,7 @@ pub struct Used {
 
 /// Bytes over the network, as the box sees them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Traffic {
     pub sent_bytes: u64,
     pub received_bytes: u64,

@@ -1,5 +1,6 @@
 //! What a box is like: how hard, where it may go, its limits and settings, where it came from.
 
+use crate::budget::Budget;
 use crate::control::{Accounts, Priority};
 use crate::egress::{GithubScope, Logins};
 use crate::network::NetSetName;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// How hard a box is (decision D2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
     /// uid 1020, read-only root, no capability.
@@ -20,7 +21,7 @@ pub enum Profile {
 
 /// Which hosts a box may reach when nothing else is said (decision D32).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NetPreset {
     Balanced,
@@ -30,7 +31,7 @@ pub enum NetPreset {
 
 /// Limits of a box (decision D11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Limits {
     /// Thousandths of a CPU.
     pub cpu_milli: u32,
@@ -59,12 +60,13 @@ impl Default for Limits {
 
 /// What a box is told besides its limits; absent fields are off.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct BoxSettings {
     /// The box is stopped when it has run this long (A23).
     #[serde(default)]
     pub deadline_ms: Option<u64>,
-    /// The box is frozen when nothing of it was asked for this long, and thawed on first touch.
+    /// The box is frozen when nothing of it was asked for this long, and thawed on first touch; 0 is
+    /// never, absent is as the host's settings say (D12).
     #[serde(default)]
     pub freeze_after_ms: Option<u64>,
     /// Namespaces may be made inside, for containers in a `root` box (D7).
@@ -95,11 +97,14 @@ pub struct BoxSettings {
     /// Who of the parked threads of an account goes on first.
     #[serde(default, skip_serializing_if = "Priority::is_normal")]
     pub priority: Priority,
+    /// What models may cost; absent: as the host's settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
 }
 
 /// What becomes of a box that does what only a thief does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnSignal {
     /// It is written down. The request itself was refused in any case.
@@ -129,7 +134,7 @@ fn are_placeholders(logins: &Logins) -> bool {
 
 /// Where the files of a box came from, when that was no image (B16, B29).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Origin {
     /// Cloned from a box, or from a snapshot of it; ids outlive names.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Parks the threads of a box: what runs is not touched, nothing begins before the time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Park {
     pub name: BoxName,
     /// Absent: every thread of the box.
@@ -16,7 +16,7 @@ pub struct Park {
 
 /// Why a thread is parked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Parking {
     /// A usage limit of the agent's account.
@@ -27,7 +27,7 @@ pub enum Parking {
 
 /// A parked thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Parked {
     pub thread: ThreadId,
     pub why: Parking,
@@ -37,7 +37,7 @@ pub struct Parked {
 
 /// Who of the parked goes on first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
     High,

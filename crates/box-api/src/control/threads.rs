@@ -28,7 +28,7 @@ pub struct ThreadAsk {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(tag = "act", rename_all = "snake_case")]
 pub enum ThreadAct {
     Show,
@@ -71,4 +71,41 @@ pub enum ThreadAct {
     StopTask {
         task: String,
     },
+}
+
+/// Largest recorded conversation that is taken in, bytes.
+pub const RECORDED_BYTES_MAX: u64 = 64 << 20;
+/// Damaged lines of it that are told.
+pub const DAMAGED_TOLD_MAX: usize = 20;
+
+/// A conversation an agent recorded elsewhere. Its content follows in `ClientMessage::Piece`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadImport {
+    pub name: BoxName,
+    /// As its owner calls the file.
+    pub file: String,
+    /// At most [`RECORDED_BYTES_MAX`].
+    pub bytes: u64,
+}
+
+/// The thread it became.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadImported {
+    pub name: BoxName,
+    pub thread: ThreadId,
+    pub agent: String,
+    pub rows: u64,
+    /// Whether the next prompt goes on with the conversation.
+    pub goes_on: bool,
+    /// The first of the lines that could not be read.
+    pub damaged: Vec<DamagedLine>,
+    pub damaged_count: u64,
+}
+
+/// A line of a file that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamagedLine {
+    /// From 1 on.
+    pub line: u64,
+    pub why: String,
 }

@@ -37,7 +37,7 @@ pub const ATTACHMENTS_MAX: usize = 10;
 
 /// A file that lies in a box for its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Attached {
     /// Absolute, inside the box.
     pub path: String,
@@ -60,7 +60,7 @@ pub struct ShellLine {
 
 /// How a `!` line ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct ShellEnded {
     /// Absent when it was cut off.
     pub exit: Option<i32>,

@@ -16,7 +16,7 @@ const REF_BYTES_MAX: usize = 250;
 
 /// What a box may write at GitHub. The default: nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct GithubScope {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repositories: Vec<Repository>,
@@ -44,7 +44,7 @@ fn is_no(yes: &bool) -> bool {
 
 /// Which kinds of writes a box may do in its repositories, beside refs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GithubWrites {
     /// Contents, pull requests, issues and comments.
@@ -97,7 +97,7 @@ pub enum RepositoryError {
 /// `owner/name`, lower case: GitHub knows no other difference. `owner/name.wiki` is the wiki, which
 /// the repository does not include.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema), ts(type = "string"))]
 #[serde(try_from = "String", into = "String")]
 pub struct Repository(String);
 
@@ -171,7 +171,7 @@ pub enum RefPatternError {
 
 /// `refs/heads/box/web/*`: a ref, or all below one. Written without `refs/` it is a branch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema), ts(type = "string"))]
 #[serde(try_from = "String", into = "String")]
 pub struct RefPattern(String);
 

@@ -9,7 +9,7 @@ pub const LOGINS_MAX: usize = 8;
 
 /// What a box may do at the hosts where agents log in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Logins {
     /// Whoever logs in inside gets placeholders; the tokens stay in box-egress.

@@ -40,7 +40,7 @@ pub struct Ends {
 
 /// Requests of one method and status on a connection that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Exchange {
     /// `GET`, `POST`, …; `OTHER` for what is none of the registered methods.
     pub method: String,

@@ -14,7 +14,7 @@ pub const WAIT_S_MAX: u64 = 25;
 
 /// A row of the journal, shortened where it is large.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct PageRow {
     #[serde(flatten)]
     pub row: JournalRow,
@@ -29,7 +29,7 @@ pub struct PageRow {
 
 /// What happened to a journal. Rows come in order of `seq`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum LogUpdate {
     /// A row that is new.
@@ -44,7 +44,7 @@ pub enum LogUpdate {
 
 /// What there is to know about a thread beside its journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct ThreadHead {
     pub shown: ThreadShown,
     /// What it asks and nobody has answered, oldest first.
@@ -53,7 +53,7 @@ pub struct ThreadHead {
 
 /// Where the updates of a page begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
     /// At the cursor that was asked from: they go on from what the page has.
@@ -65,7 +65,7 @@ pub enum Start {
 
 /// The long-poll twin of the WebSocket's thread frames.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct LogPage {
     pub start: Start,
     /// Where the first update belongs: the cursor asked from, or where the tail begins.
@@ -80,7 +80,7 @@ pub struct LogPage {
 
 /// Older rows, oldest first: the newest of those before the one asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct RowsPage {
     pub epoch: u32,
     pub rows: Vec<PageRow>,

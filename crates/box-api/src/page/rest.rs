@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// A box in the page's list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct BoxCard {
     pub id: BoxId,
     pub name: BoxName,
@@ -31,67 +31,84 @@ pub struct BoxCard {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Boxes {
     pub boxes: Vec<BoxInfo>,
 }
 
 /// Newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Threads {
     pub threads: Vec<ThreadInBox>,
 }
 
 /// What waits for whoever asks, oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Decisions {
     pub decisions: Vec<Waiting>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Agents {
     pub agents: Vec<AgentInfo>,
 }
 
 /// What a box did over the network, oldest first; lines of open connections last.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct NetLog {
     pub lines: Vec<NetLine>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct UsageNow {
     pub boxes: Vec<BoxUsage>,
+    /// The machine below them.
+    #[serde(default)]
+    pub machine: MachineUsage,
+}
+
+/// What a machine has and what of it is in use, by whomever.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
+pub struct MachineUsage {
+    pub cpus: u32,
+    /// Thousandths of a CPU that were busy while it was looked at.
+    pub cpu_milli: u32,
+    pub memory_bytes: u64,
+    pub memory_free_bytes: u64,
+    /// Of the file system the boxes are on.
+    pub disk_bytes: u64,
+    pub disk_free_bytes: u64,
 }
 
 /// What befell a box, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Events {
     pub events: Vec<BoxEvent>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct SnapshotList {
     pub snapshots: Vec<SnapshotInfo>,
 }
 
 /// What this machine offers, for the checklist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Doctor {
     pub findings: Vec<DoctorFinding>,
 }
 
 /// One line of the checklist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct DoctorFinding {
     /// What was looked at: `engine`, `limits`, `copies`, `network`, `secrets`, `page`.
     pub what: String,
@@ -105,7 +122,7 @@ pub struct DoctorFinding {
 
 /// How good a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Tint {
     Good,
@@ -115,7 +132,7 @@ pub enum Tint {
 
 /// A new box. What is left out is what the host's settings say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewBoxAsk {
     pub name: BoxName,
@@ -150,7 +167,7 @@ pub struct NewBoxAsk {
 
 /// Sets an agent to work: in a box that is there, else in a new one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunAsk {
     /// `claude`, `demo`, …
@@ -191,7 +208,7 @@ pub struct RunAsk {
 
 /// A turn that was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Begun {
     pub box_id: BoxId,
     pub name: BoxName,
@@ -200,7 +217,7 @@ pub struct Begun {
 
 /// An answer to a decision; the first one wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AnswerAsk {
     /// The option's own id.
@@ -209,7 +226,7 @@ pub struct AnswerAsk {
 
 /// Whether what runs gets the time to end by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Hurry {
     #[serde(default)]
@@ -218,7 +235,7 @@ pub struct Hurry {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RenameAsk {
     pub to: BoxName,
@@ -226,7 +243,7 @@ pub struct RenameAsk {
 
 /// How a box is removed; left out: into the trash, and only if nothing in it is unpushed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RemoveAsk {
     #[serde(default)]
@@ -241,7 +258,7 @@ pub struct RemoveAsk {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UndeleteAsk {
     /// Another name than it had.
@@ -251,7 +268,7 @@ pub struct UndeleteAsk {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TakeAsk {
     /// Without one it is named after the time (B9).
@@ -262,7 +279,7 @@ pub struct TakeAsk {
 
 /// A `!` line (C58), run in the thread's box and shown in its journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShellAsk {
     /// Without the `!`.
@@ -271,7 +288,7 @@ pub struct ShellAsk {
 
 /// A new thread of a box, without a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OpenAsk {
     pub agent: String,
@@ -283,7 +300,7 @@ pub struct OpenAsk {
 
 /// Parks a thread: nothing of it begins before the time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ParkAsk {
     /// UTC, milliseconds since 1970; absent: until somebody resumes it.
@@ -294,7 +311,7 @@ pub struct ParkAsk {
 
 /// The threads that were parked or go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct ParkedThreads {
     pub threads: Vec<Parked>,
 }

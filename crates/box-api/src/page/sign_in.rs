@@ -1,5 +1,6 @@
 //! Who is behind a browser: pairing links and sign-ins (D9, D30).
 
+use super::TokenAsk;
 use crate::Owner;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,7 @@ pub const LINK_MS_MAX: i64 = 10 * 60_000;
 
 /// The code of a pairing link, taken from its fragment. It works once.
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[expect(
     missing_debug_implementations,
@@ -20,7 +21,7 @@ pub struct Pair {
 
 /// What a browser gets for a code, beside the cookie.
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[expect(
     missing_debug_implementations,
     reason = "whoever has the proof and the cookie is let in"
@@ -33,7 +34,7 @@ pub struct PairedBrowser {
 
 /// Whom the host takes this browser for, and what it offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct Me {
     /// Which build the host is; a page of another build offers to load itself again.
     pub build: String,
@@ -47,7 +48,7 @@ pub struct Me {
 
 /// What somebody may do (B60).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TierWord {
     /// Sees and touches everything.
@@ -58,7 +59,7 @@ pub enum TierWord {
 
 /// A browser that was paired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct SignIn {
     /// Public; revokes it.
     pub id: String,
@@ -73,7 +74,7 @@ pub struct SignIn {
 
 /// Newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct SignIns {
     pub sign_ins: Vec<SignIn>,
 }
@@ -107,7 +108,7 @@ impl std::fmt::Debug for PairingLink {
 
 /// A link that pairs another browser, as a page asks for it: shown once, as text or as a QR code.
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[expect(
     missing_debug_implementations,
     reason = "whoever has the link is let in"
@@ -127,6 +128,12 @@ pub enum PageAsk {
     Where,
     List,
     Revoke {
+        id: String,
+    },
+    /// A token for a program; answered with it once.
+    TokenAdd(TokenAsk),
+    TokenList,
+    TokenRevoke {
         id: String,
     },
 }

@@ -22,9 +22,12 @@ pub const SUBSCRIPTIONS_MAX: usize = 32;
 /// long connects again.
 pub const PING_MS: u64 = 20_000;
 
+/// How often a page that is in front says so, milliseconds; thrice as long is believed.
+pub const FRONT_MS: u64 = 10_000;
+
 /// What the host sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(tag = "frame", rename_all = "snake_case")]
 pub enum ServerFrame {
     /// The first frame.
@@ -95,7 +98,7 @@ pub enum ServerFrame {
 
 /// What the page sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(tag = "frame", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ClientFrame {
     /// `sub` is the page's own number; one that is in use is replaced.
@@ -114,11 +117,19 @@ pub enum ClientFrame {
     },
     /// Answered by a ping at once.
     Ping,
+    /// The page is in front of a person (seen, with the keyboard's focus, used a moment ago), who
+    /// looks at this thread, or at none. Said anew at least every [`FRONT_MS`]; a page that does
+    /// not say it is not in front. What happens in front of somebody is told to no device (C111).
+    Front {
+        #[serde(default)]
+        #[cfg_attr(test, ts(optional))]
+        thread: Option<ThreadId>,
+    },
 }
 
 /// What can be subscribed to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(tag = "topic", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Topic {
     Boxes,
@@ -137,7 +148,7 @@ pub enum Topic {
 
 /// What a page wants done quickly; everything else goes by REST.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Command {
     /// Prompts, steers, cancels, sets options, edits the queue, ….

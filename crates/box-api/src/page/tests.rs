@@ -74,6 +74,7 @@ fn what_a_page_sends_is_as_written_here() {
         json!({ "frame": "cmd", "cid": "c2", "command": { "do": "answer", "decision": 7, "option": "once" } }),
         json!({ "frame": "cmd", "cid": "c3", "command": { "do": "answer_form", "decision": 8, "answer": { "do": "decline" } } }),
         json!({ "frame": "ping" }),
+        json!({ "frame": "front", "thread": THREAD }),
     ];
     for sample in samples {
         assert_eq!(again::<ClientFrame>(&sample), sample);

@@ -3,10 +3,12 @@
 //! `WIRE_UPDATE=1 cargo test -p box-api wire_types` writes them anew.
 
 use super::{
-    Agents, AnswerAsk, Begun, Boxes, ClientFrame, Decisions, Doctor, Events, Hurry, LogPage, Me,
-    NetLog, NewBoxAsk, NewLink, OpenAsk, Pair, PairedBrowser, ParkAsk, ParkedThreads, RemoveAsk,
-    RenameAsk, RowsPage, RunAsk, ServerFrame, ShellAsk, SignIns, SnapshotList, TakeAsk, Threads,
-    UndeleteAsk, UsageNow,
+    AgentCommands, Agents, AnswerAsk, Begun, Boxes, Checklist, ClientFrame, CloneAsk, Decisions,
+    Doctor, Events, FoundFiles, Hurry, LogPage, LoginAsk, Me, NetLog, NewBoxAsk, NewLink, NewToken,
+    OpenAsk, Pair, PairedBrowser, ParkAsk, ParkedThreads, PushAsk, PushDevice, PushKey, PushState,
+    PushTested, RemoveAsk, RenameAsk, RowsPage, RunAsk, ServerFrame, ShellAsk, SignIns,
+    SnapshotList, TakeAsk, TerminalAsk, TerminalSays, Threads, TokenAsk, Tokens, UndeleteAsk,
+    UsageNow,
 };
 use crate::Problem;
 use crate::control::{Attached, Restored, ShellEnded, Status};
@@ -83,6 +85,21 @@ fn export_everything(config: &Config) {
     export::<RestorePoints>(config);
     export::<SearchAsk>(config);
     export::<Found>(config);
+    export::<AgentCommands>(config);
+    export::<FoundFiles>(config);
+    export::<CloneAsk>(config);
+    export::<PushState>(config);
+    export::<PushKey>(config);
+    export::<PushAsk>(config);
+    export::<PushDevice>(config);
+    export::<PushTested>(config);
+    export::<Checklist>(config);
+    export::<LoginAsk>(config);
+    export::<TerminalAsk>(config);
+    export::<TerminalSays>(config);
+    export::<TokenAsk>(config);
+    export::<NewToken>(config);
+    export::<Tokens>(config);
     export::<Problem>(config);
 }
 

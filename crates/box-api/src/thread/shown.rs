@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// A thread in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct ThreadInfo {
     pub thread: ThreadId,
     pub agent: String,
@@ -43,7 +43,7 @@ pub struct ThreadInfo {
 
 /// A thread in a list of several boxes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct ThreadInBox {
     pub box_id: BoxId,
     /// The box's.
@@ -54,7 +54,7 @@ pub struct ThreadInBox {
 
 /// All there is to know of one thread, but for its journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct ThreadShown {
     pub box_id: BoxId,
     /// The box's.
@@ -80,7 +80,7 @@ pub struct ThreadShown {
     reason = "each is a word of its own on the wire"
 )]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct ThreadAbilities {
     /// Take the conversation up again after its process ended.
     pub load: bool,
@@ -96,7 +96,7 @@ pub struct ThreadAbilities {
 
 /// Something the agent lets a person choose (C48). ACP calls it a configuration option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct ThreadOption {
     /// The agent's own id, such as `mode`, `model` or `effort`; opaque.
     pub option: String,
@@ -109,7 +109,7 @@ pub struct ThreadOption {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct OptionChoice {
     /// The agent's own id; opaque.
     pub value: String,
@@ -118,7 +118,7 @@ pub struct OptionChoice {
 
 /// An option a person chose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct ChosenOption {
     /// A [`ThreadOption::option`] or, where exactly one option has it, a category.
     pub option: String,
@@ -127,7 +127,7 @@ pub struct ChosenOption {
 
 /// A prompt that waits until the turn is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct QueuedPrompt {
     /// Of this thread, never used twice.
     pub queued: u64,
@@ -139,7 +139,7 @@ pub struct QueuedPrompt {
 
 /// Work of the agent that outlives a turn: a command, a subagent, a monitor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS, schemars::JsonSchema))]
 pub struct BackgroundTask {
     /// The agent's own id; opaque.
     pub task: String,

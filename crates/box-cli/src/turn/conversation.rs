@@ -6,10 +6,10 @@ mod decide;
 mod fill;
 
 use crate::turn::moves::{Action, Answers, Input, Past, Purpose};
-use crate::turn::position::{Admitted, Position};
 use box_api::control::{ClientMessage, Outcome, Reply};
 use box_api::thread::{
-    Cursor, Decision, DecisionState, Item, JournalRow, ThreadUpdate, TurnOutcome,
+    Admitted, Cursor, Decision, DecisionState, Item, JournalRow, Position, ThreadUpdate,
+    TurnOutcome,
 };
 use box_api::{BoxName, DecisionId, Problem, ThreadId};
 use fill::{Filling, Given};

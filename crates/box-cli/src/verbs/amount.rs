@@ -73,6 +73,17 @@ pub(super) fn span_ms(text: &str) -> Result<u64, String> {
     }
 }
 
+/// As [`span_ms`], or `off`, which is 0.
+///
+/// # Errors
+/// What it should look like.
+pub(super) fn span_ms_or_off(text: &str) -> Result<u64, String> {
+    if text == "off" {
+        return Ok(0);
+    }
+    span_ms(text).map_err(|should| format!("{should}, or `off`"))
+}
+
 /// A whole number of things.
 ///
 /// # Errors

@@ -15,7 +15,8 @@ use box_api::control::{
     CredentialAdd, CredentialForm, CredentialSource, CredentialUnlock, Outcome, Request,
 };
 use box_api::egress::Carriage;
-use source::{From, read_secret};
+pub(super) use source::From;
+use source::read_secret;
 use zeroize::Zeroize as _;
 
 /// Give boxes the use of an account, without giving them its secret
@@ -219,6 +220,16 @@ fn add_one(output: &mut Output, mut add: CredentialAdd, from: From) -> Ended {
         add.name, add.kind
     );
     send(output, client, Request::CredentialAdd(add), &said)
+}
+
+/// An account of a kind that says itself where it goes.
+pub(super) fn add_account(output: &mut Output, kind: &str, name: String, from: From) -> Ended {
+    let add = CredentialAdd {
+        kind: kind.to_owned(),
+        name,
+        ..CredentialAdd::default()
+    };
+    add_one(output, add, from)
 }
 
 fn rotate(output: &mut Output, name: &str, from: From) -> Ended {

@@ -79,6 +79,7 @@ fn shown(waiting: &Waiting) -> String {
         DecisionKind::Question => "question",
         DecisionKind::Network => "network",
         DecisionKind::Push => "push",
+        DecisionKind::Budget => "budget",
         DecisionKind::Plan => "plan",
     };
     let number = decision.decision;

@@ -7,6 +7,7 @@ use crate::host::{self, OtherBuild};
 use crate::identity::OWN_EXECUTABLE;
 use crate::output::{Format, Ink, Output, table};
 use crate::signals::Signals;
+use box_api::control::Profile;
 use box_api::control::Request;
 use box_drill::{Control, Options, Outcome, Product, Report};
 use box_runtime_native::{Privileges, rootless};
@@ -30,7 +31,7 @@ const ENDING: [i32; 3] = [
 /// Attack a box from inside and print what held
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  box drill\n  box drill --profile root --json\n\n\
+    after_help = "Examples:\n  box drill\n  box drill --profile root --json\n  box drill --nested\n\n\
     Runs in a network and a data folder of its own; your boxes are not touched.\n\
     Exit code 1: a claim is broken, or a control failed."
 )]
@@ -41,6 +42,9 @@ pub(super) struct Args {
     /// Which profile
     #[arg(long, value_enum, default_value = "locked")]
     profile: ProfileName,
+    /// Boxes that may hold containers (profile `root`): the attacks are made from a container as well
+    #[arg(long)]
+    nested: bool,
     #[command(flatten)]
     pub(super) print: Print,
 }
@@ -67,7 +71,12 @@ pub(super) fn run(args: Args) -> Ended {
             .unwrap_or_default()
             .to_vec(),
         engine: args.engine,
-        profile: args.profile.into(),
+        profile: if args.nested {
+            Profile::Root
+        } else {
+            args.profile.into()
+        },
+        nested: args.nested,
         stop: signals.as_fd().try_clone_to_owned().map_err(failed)?,
     };
     output.progress("making a network, a host and two boxes");
@@ -153,10 +162,11 @@ fn show(output: &mut Output, report: &Report) -> Result<(), Complaint> {
         .filter(|probe| probe.outcome == Outcome::Held && probe.control == Control::Passed)
         .count();
     output.note(&format!(
-        "{held} of {} held, engine `{}`, profile `{}`",
+        "{held} of {} held, engine `{}`, profile `{}`{}",
         report.probes.len(),
         report.engine,
-        report.profile
+        report.profile,
+        if report.nested { ", nested" } else { "" }
     ));
     Ok(())
 }

@@ -68,6 +68,7 @@ fn word(kind: EventKind) -> &'static str {
         EventKind::Signal => "signal",
         EventKind::Credential => "credential",
         EventKind::Private => "private address",
+        EventKind::Budget => "budget",
         EventKind::Other => "other",
     }
 }

@@ -76,8 +76,10 @@ fn facts(info: &BoxInfo, now_ms: i64) -> Vec<(&'static str, String)> {
     };
     let settings = &info.settings;
     let deadline = settings.deadline_ms.map(amount::shown_span);
-    let freezes = settings.freeze_after_ms.map(amount::shown_span);
-    let freezes = freezes.map(|span| format!("when idle for {span}"));
+    let freezes = settings.freeze_after_ms.map(|ms| match ms {
+        0 => "never by itself".to_owned(),
+        ms => format!("when idle for {}", amount::shown_span(ms)),
+    });
     vec![
         ("name", info.name.to_string()),
         (

@@ -41,8 +41,9 @@ pub(super) struct Args {
     /// Stop it when it has run this long, such as 4h
     #[arg(long, value_name = "TIME", value_parser = amount::span_ms)]
     deadline: Option<u64>,
-    /// Freeze it when nothing of it was wanted this long, such as 30m; it thaws when touched
-    #[arg(long, value_name = "TIME", value_parser = amount::span_ms)]
+    /// Freeze it when nothing of it was wanted this long, such as 2h, or `off`; it thaws when touched.
+    /// Else as the host's settings say: 30m
+    #[arg(long, value_name = "TIME", value_parser = amount::span_ms_or_off)]
     freeze_after: Option<u64>,
     /// Let it make namespaces of its own, for containers inside
     #[arg(long)]

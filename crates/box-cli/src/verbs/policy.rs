@@ -2,6 +2,7 @@
 
 mod check;
 mod diff;
+mod new_ca;
 
 use super::{Ended, Print, github};
 use crate::client::unexpected;
@@ -13,6 +14,7 @@ use box_api::control::{NetPreset, Outcome, Request};
 use box_api::network::{Finding, PolicyAsk, PolicyShown, Weight};
 use check::Check;
 use diff::Diff;
+use new_ca::NewCa;
 
 /// Show, change or try what a box may reach
 #[derive(Debug, clap::Args)]
@@ -47,6 +49,8 @@ enum What {
     Diff(Diff),
     /// Read `[net]` and `[egress]` of the settings again
     Reload(Reload),
+    /// Make another CA for the hosts whose TLS is opened up
+    NewCa(NewCa),
 }
 
 #[derive(Debug, clap::Args)]
@@ -101,6 +105,7 @@ impl Args {
             What::Check(args) => args.print.json,
             What::Diff(args) => args.print.json,
             What::Reload(args) => args.print.json,
+            What::NewCa(args) => args.print.json,
         }
     }
 }
@@ -131,6 +136,7 @@ pub(super) fn run(args: Args) -> Ended {
         What::Check(args) => check::run(args),
         What::Diff(args) => diff::run(args),
         What::Reload(args) => reload(&args),
+        What::NewCa(args) => new_ca::run(&args),
     }
 }
 

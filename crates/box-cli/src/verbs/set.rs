@@ -5,6 +5,7 @@ use crate::client::unexpected;
 use crate::complaint::Complaint;
 use crate::host::{self, OtherBuild};
 use crate::output::Format;
+use box_api::budget::Budget;
 use box_api::control::{Accounts, AccountsError, Change, OnSignal, Outcome, Priority, Request};
 use box_api::egress::Logins;
 use box_api::network::NetSetName;
@@ -19,7 +20,8 @@ use box_api::{BoxName, BoxTitle};
     box set demo github=me/app \"github-refs=fix/*\"\n  \
     box set demo pids=512 disk=20G open-files=4096 tmp=1G\n  \
     box set demo deadline=off freeze-after=30m \"title=the other one\"\n  \
-    box set demo logins=plain net-budget=10G on-signal=freeze\n\n\
+    box set demo logins=plain net-budget=10G on-signal=freeze\n  \
+    box set demo budget=2M/day,300k/thread\n\n\
     All of it is checked before any of it is done. What a running box cannot take holds from its\n\
     next start on, and is named.")]
 pub(super) struct Args {
@@ -27,7 +29,8 @@ pub(super) struct Args {
     name: BoxName,
     /// `cpu`, `memory`, `pids`, `disk`, `open-files`, `tmp`, `deadline`, `freeze-after`, `nested`,
     /// `credential`, `logins`, `github`, `github-refs`, `github-force`, `github-tags`,
-    /// `github-writes`, `net-set`, `net-budget`, `net-connections`, `on-signal`, `undo` or `title`
+    /// `github-writes`, `net-set`, `net-budget`, `net-connections`, `on-signal`, `undo`,
+    /// `priority`, `budget` or `title`
     #[arg(value_name = "SETTING=VALUE", required = true, value_parser = change)]
     changes: Vec<Change>,
     #[command(flatten)]
@@ -72,7 +75,7 @@ const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "freeze-after",
-        read: |text| or_off(text, amount::span_ms).map(Change::FreezeAfterMs),
+        read: |text| idle(text).map(Change::FreezeAfterMs),
     },
     Setting {
         name: "nested",
@@ -129,6 +132,10 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "priority",
         read: |text| priority(text).map(Change::Priority),
+    },
+    Setting {
+        name: "budget",
+        read: |text| budget(text).map(Change::Budget),
     },
     Setting {
         name: "title",
@@ -201,6 +208,16 @@ fn or_off(text: &str, read: fn(&str) -> Result<u64, String>) -> Result<Option<u6
         .map_err(|should| format!("{should}, or `off`"))
 }
 
+/// A time without a touch, `off` for ever, or what every box has.
+fn idle(text: &str) -> Result<Option<u64>, String> {
+    if text == "default" {
+        return Ok(None);
+    }
+    amount::span_ms_or_off(text)
+        .map(Some)
+        .map_err(|should| format!("{should}, or `default`"))
+}
+
 /// A count from one on, or what every box has.
 fn or_default(text: &str) -> Result<Option<u32>, String> {
     let should = |_| "a whole number from 1 on, or `default`".to_owned();
@@ -232,6 +249,15 @@ fn priority(text: &str) -> Result<Priority, String> {
     let all = [Priority::High, Priority::Normal, Priority::Low];
     let found = all.into_iter().find(|priority| priority.word() == text);
     found.ok_or_else(|| "`high`, `normal` or `low`".to_owned())
+}
+
+fn budget(text: &str) -> Result<Option<Budget>, String> {
+    if text == "default" {
+        return Ok(None);
+    }
+    Budget::parse(text)
+        .map(Some)
+        .map_err(|should| format!("{should}, or `off`, or `default`"))
 }
 
 fn net_set(text: &str) -> Result<Option<NetSetName>, String> {
@@ -296,6 +322,7 @@ mod tests {
             ("undo", "off"),
             ("net-set", "ci"),
             ("priority", "high"),
+            ("budget", "2M/day"),
             ("title", "the other one"),
         ];
         assert_eq!(samples.len(), SETTINGS.len());
@@ -318,7 +345,8 @@ mod tests {
     }
 
     /// What is said once there is a box.
-    const AFTERWARDS: [&str; 8] = [
+    const AFTERWARDS: [&str; 9] = [
+        "budget",
         "priority",
         "undo",
         "credential",

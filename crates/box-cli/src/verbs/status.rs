@@ -50,10 +50,16 @@ pub(super) fn run(args: &Args) -> Ended {
         ("data", status.data_dir),
         (
             "boxes",
-            format!(
-                "{} running, {} stopped",
-                status.boxes_running, status.boxes_stopped
-            ),
+            match status.boxes_ahead {
+                0 => format!(
+                    "{} running, {} stopped",
+                    status.boxes_running, status.boxes_stopped
+                ),
+                ahead => format!(
+                    "{} running, {} stopped; {ahead} begun ahead",
+                    status.boxes_running, status.boxes_stopped
+                ),
+            },
         ),
         ("way out", egress.to_owned()),
     ];

@@ -4,6 +4,7 @@ mod archive;
 mod cancel;
 mod export;
 mod fork;
+mod import;
 mod named;
 mod new;
 mod options;
@@ -56,6 +57,7 @@ enum What {
     Fork(fork::Args),
     Tasks(tasks::Args),
     Export(export::Args),
+    Import(import::Args),
 }
 
 impl Args {
@@ -73,6 +75,7 @@ impl Args {
             What::Set(args) => args.print.json,
             What::Fork(args) => args.print.json,
             What::Tasks(args) => args.print.json,
+            What::Import(args) => args.print.json,
             What::Export(_) => false,
         }
     }
@@ -94,6 +97,7 @@ pub(super) fn run(args: Args) -> Ended {
         What::Fork(args) => fork::run(&args),
         What::Tasks(args) => tasks::run(args),
         What::Export(args) => export::run(&args),
+        What::Import(args) => import::run(args),
     }
 }
 

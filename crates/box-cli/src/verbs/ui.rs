@@ -1,5 +1,7 @@
 //! `box ui`: a link that pairs one browser with the page, and the browsers that were paired.
 
+mod token;
+
 use super::{Ended, Print};
 use crate::age;
 use crate::client::{Client, unexpected};
@@ -16,11 +18,15 @@ use std::io::{IsTerminal as _, stderr};
 /// Open the page: a link for one browser, and the browsers that were paired
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  box ui\n  box ui --qr\n  box ui --list\n  box ui --revoke k3xq7m2a\n\n\
+    after_help = "Examples:\n  box ui\n  box ui --qr\n  box ui --list\n  box ui --revoke k3xq7m2a\n  box ui token add ci --scope full\n\n\
     The link works once, for ten minutes. Whoever opens it sees and does in that browser what you\n\
     may; the page is reached from this machine only."
 )]
+#[command(subcommand_value_name = "VERB", subcommand_help_heading = "Verbs")]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Args {
+    #[command(subcommand)]
+    what: Option<token::What>,
     /// Show the link as a QR code too, also where there is no terminal
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     qr: bool,
@@ -31,10 +37,21 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID")]
     revoke: Option<String>,
     #[command(flatten)]
-    pub(super) print: Print,
+    print: Print,
+}
+
+impl Args {
+    pub(super) fn json(&self) -> bool {
+        self.what
+            .as_ref()
+            .map_or(self.print.json, token::What::json)
+    }
 }
 
 pub(super) fn run(args: &Args) -> Ended {
+    if let Some(what) = &args.what {
+        return token::run(what);
+    }
     let mut output = args.print.output();
     let client = host::reach(&mut output, OtherBuild::Bear)?;
     match &args.revoke {
@@ -71,7 +88,7 @@ pub(super) fn link(output: &mut Output, client: Client) -> Result<PairingLink, C
 }
 
 /// Two rows of dots in each line; a text that is too long gives no code.
-fn qr(text: &str) -> String {
+pub(super) fn qr(text: &str) -> String {
     QrCode::new(text).map_or_else(
         |_| String::new(),
         |code| code.render::<Dense1x2>().quiet_zone(true).build(),

@@ -4,17 +4,18 @@ mod checks;
 mod packages;
 mod store;
 
-use super::{Ended, image, run};
+use super::{Ended, image, run, ui};
 use crate::age;
 use crate::client::{Client, unexpected};
 use crate::complaint::Complaint;
 use crate::host::{self, OtherBuild};
 use crate::identity::{self, OWN_EXECUTABLE};
-use crate::output::{Format, Ink, Output};
+use crate::output::{Format, Ink, Output, is_dumb};
 use crate::transcript::{Prompts, Thoughts};
 use crate::turn::{Shown, View};
 use box_api::control::{Outcome, Request, Run, Welcome};
 use box_api::{BoxName, Problem, ProblemKind};
+use std::io::{IsTerminal as _, stderr};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Instant;
@@ -100,6 +101,7 @@ pub(super) fn run(args: &Args) -> Ended {
         return Ok(code);
     }
     done(output, "the turn is over", began);
+    show_page(output);
     say_what_is_next(output);
     Ok(0)
 }
@@ -167,6 +169,30 @@ fn mark(output: &mut Output, ink: Ink, mark: &str, text: &str) {
 fn heading(output: &mut Output, text: &str) {
     let text = output.err_paint().with(Ink::Bold, text);
     output.note(&text);
+}
+
+/// A link to the page, for a person: it lets one browser in, so no log gets it.
+fn show_page(output: &mut Output) {
+    if !stderr().is_terminal() {
+        return;
+    }
+    output.note("");
+    heading(output, "The page");
+    match reach(output).and_then(|client| ui::link(output, client)) {
+        Ok(link) => {
+            if !is_dumb() {
+                output.note(&ui::qr(&link.link()));
+            }
+            output
+                .note("  Open this in a browser on this machine; it works once, for ten minutes:");
+            output.note(&format!("  {}", link.link()));
+        }
+        // The host was asked to have none, or its port is taken: all else works.
+        Err(complaint) => {
+            let title = complaint.problem().map(|problem| problem.title.as_str());
+            output.note(&format!("  none: {}", title.unwrap_or("the host is gone")));
+        }
+    }
 }
 
 fn say_what_is_next(output: &mut Output) {

@@ -19,7 +19,7 @@ fn every_setting_is_sent_as_it_is_meant_and_what_comes_later_is_named() {
         {"setting": "open_files", "to": 4096},
         {"setting": "tmp_bytes", "to": 1_073_741_824},
         {"setting": "deadline_ms", "to": 14_400_000},
-        {"setting": "freeze_after_ms", "to": null},
+        {"setting": "freeze_after_ms", "to": 0},
         {"setting": "nested", "to": true},
         {"setting": "title", "to": "The shop"},
     ]));

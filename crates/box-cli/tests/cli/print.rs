@@ -429,8 +429,8 @@ fn help_lists_every_verb() {
           --open-files <COUNT>     Open files of one process
           --tmp <TMP>              What `/tmp`, `/run` and `/dev/shm` hold together, such as 512M
           --deadline <TIME>        Stop it when it has run this long, such as 4h
-          --freeze-after <TIME>    Freeze it when nothing of it was wanted this long, such as 30m; it
-                                   thaws when touched
+          --freeze-after <TIME>    Freeze it when nothing of it was wanted this long, such as 2h, or
+                                   `off`; it thaws when touched. Else as the host's settings say: 30m
           --nested                 Let it make namespaces of its own, for containers inside
           --credential <ACCOUNTS>  Accounts it uses: `claude:work`, several with commas, `none`; else
                                    your default of each kind

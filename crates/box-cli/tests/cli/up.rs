@@ -131,12 +131,18 @@ fn what_is_missing_is_installed_after_a_yes() {
     assert_eq!(person.finish(), 125, "{}", person.seen);
     assert!(!path.join("apt-get.log").exists(), "installed after a no");
     expect_everything(&host);
+    let link = json!({
+        "result": "page_link", "url": "http://localhost:2697", "code": "ccc", "ends_at_ms": 0,
+    });
+    host.done(json!({"verb": "page", "act": "link"}), link);
     let mut person = Person::at(&up(&host, &path, &[]));
     person
         .sees(asked)
         .types("\n")
         .sees("installing mmdebstrap")
-        .sees("All done.");
+        .sees("All done.")
+        .sees("it works once, for ten minutes")
+        .sees("http://localhost:2697/pair#ccc");
     assert_eq!(person.finish(), 0, "{}", person.seen);
     let called = std::fs::read_to_string(path.join("apt-get.log")).unwrap();
     insta::assert_snapshot!(called, @"install -y -qq --no-install-recommends -- mmdebstrap");

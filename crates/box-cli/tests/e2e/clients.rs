@@ -61,16 +61,22 @@ struct World {
 
 impl World {
     fn new(set: Set) -> Self {
-        let host = TestHost::with(Start::Clients(name_of(set)));
-        let token = Token::random();
-        host.rig.origin(PLAIN);
-        host.rig.origin(WITH_CREDENTIAL);
-        token.add_to(&host);
         let image = format!(
             "file:{}",
             seed::of_clients(name_of(set)).join("root.tar").display()
         );
-        host.ok(&["new", "one", "--image", &image, "--allow", PLAIN]);
+        let host = TestHost::with(Start::Clients(name_of(set)));
+        Self::on(host, &["--image", &image])
+    }
+
+    /// Box `one` of a host, made with these words as well.
+    fn on(host: TestHost, more: &[&str]) -> Self {
+        let token = Token::random();
+        host.rig.origin(PLAIN);
+        host.rig.origin(WITH_CREDENTIAL);
+        token.add_to(&host);
+        let new = ["new", "one", "--allow", PLAIN];
+        host.ok(&[&new, more].concat());
         let placeholder = host.shell("one", "printenv CLAUDE_CODE_OAUTH_TOKEN").out;
         Self {
             placeholder: placeholder.trim().to_owned(),
@@ -278,6 +284,18 @@ fn try_all(set: Set) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     let found = serde_json::to_string_pretty(&rows).unwrap();
     fs::write(seed::of_clients(name_of(set)).join("found.json"), found).unwrap();
+}
+
+/// What is in every box, without an image of its own: so this is part of every run.
+#[test]
+fn programs_of_the_default_image_reach_both_origins_both_ways() {
+    let mut world = World::on(TestHost::new(), &[]);
+    let mut wrong = Vec::new();
+    for name in ["curl", "git", "apt", "python urllib"] {
+        let client = CLIENTS.iter().find(|client| client.name == name);
+        wrong.extend(world.try_one(client.expect("it is in the table")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 #[test]

@@ -55,7 +55,8 @@ impl TestHost {
 
     pub(crate) fn with(start: Start) -> Self {
         let seed = match start {
-            Start::Seeded | Start::Agent(_) => seed::ready(),
+            Start::Seeded => seed::ready(),
+            Start::Agent(name) => seed::ready_with(name),
             Start::Bare => fs::canonicalize(env!("CARGO_TARGET_TMPDIR")).unwrap(),
             Start::Clients(name) => seed::of_clients(name).join("seed"),
         };

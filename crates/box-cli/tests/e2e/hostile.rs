@@ -4,7 +4,7 @@ use super::credential::Token;
 use super::host::TestHost;
 use super::program::Said;
 use super::turn::ADAPTER;
-use box_fakes::hostile::Behaviour;
+use box_fakes::hostile::{Behaviour, PRINTED_KEY};
 
 /// A host whose `claude` behaves like this, with a credential.
 fn host_with(behaviour: Behaviour) -> (TestHost, Token) {
@@ -140,6 +140,48 @@ fn what_an_agent_can_see_holds_no_secret() {
     // The control: it did look.
     assert!(said.out.contains("CLAUDE_CODE_OAUTH_TOKEN"), "{said}");
     assert!(!said.out.contains(token.as_str()), "{said}");
+}
+
+#[test]
+fn a_key_an_agent_prints_is_found_by_no_search() {
+    let (host, _) = host_with(Behaviour::PrintsKeys);
+    turn(&host).assert_code(0);
+    // The control: it did say it, and what stands around it is found.
+    assert!(host.control().journal("one").text().contains(PRINTED_KEY));
+    let around = host.ok(&["search", "marmoset"]);
+    assert!(around.contains("marmoset"), "{around}");
+    assert!(!around.contains(PRINTED_KEY), "{around}");
+    for word in [PRINTED_KEY, &PRINTED_KEY[13..]] {
+        let found = host.run(&["search", word]);
+        assert!(!found.out.contains("marmoset"), "{found}");
+    }
+}
+
+#[test]
+fn answers_out_of_order_end_one_turn_once_and_lose_nothing() {
+    let (host, _) = host_with(Behaviour::AnswersOutOfOrder);
+    turn(&host).assert_code(0);
+    let ((), journal) = host.control().follow_until("one", |journal| {
+        journal.text().ends_with("three").then_some(())
+    });
+    assert_eq!(journal.text(), "one two three");
+    let rows = format!("{:?}", journal.rows);
+    assert_eq!(rows.matches("TurnEnded").count(), 1, "{rows}");
+    // And it is asked again as if nothing had been.
+    turn(&host).assert_code(0);
+}
+
+#[test]
+fn a_conversation_that_is_repeated_late_is_not_written_twice() {
+    let (host, _) = host_with(Behaviour::RepeatsLate);
+    turn(&host).assert_code(0);
+    host.ok(&["stop", "one"]);
+    let outcome = super::agents::ended(super::agents::prompt(&host, "once more"));
+    assert_eq!(outcome, box_api::thread::TurnOutcome::Done);
+    let journal = host.control().journal("one");
+    assert_eq!(journal.text(), "firstsecond");
+    let rows = format!("{:?}", journal.rows);
+    assert!(!rows.contains("t1"), "{rows}");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 use super::host::TestHost;
 use super::leaks;
+use box_api::BoxName;
+use box_api::control::{Request, ThreadOpen};
 use std::fs;
 
 const CLAUDE: &str =
@@ -52,7 +54,17 @@ fn login_made_inside_works_without_a_token_in_the_box_and_ends_with_it() {
     let host = TestHost::new();
     let vendors = host.rig.vendors();
     host.ok(&["new", "one"]);
+    // An agent needs an account, and takes the one that was made in its box.
+    let open = || {
+        host.control().ask(&Request::ThreadOpen(ThreadOpen {
+            name: BoxName::parse("one").unwrap(),
+            agent: "claude".to_owned(),
+            allow_all: false,
+        }))
+    };
+    assert_eq!(open().unwrap_err().slug, "no-credential");
     host.shell("one", LOGIN).assert_code(0);
+    assert!(open().is_ok());
     assert_eq!(host.shell("one", WHO).out, "200");
     let issued = vendors.issued();
     assert_eq!(issued.len(), 2);

@@ -4,6 +4,12 @@
 //! `cargo xtask test browser` sets up. The host is the product itself; what a phone does not do (start a
 //! host again, begin a thread) its command does.
 
+mod flows;
+
+mod bugs;
+mod door;
+mod wire;
+
 use super::host::{Start, TestHost};
 use super::program::{Program, Said};
 use std::path::{Path, PathBuf};
@@ -78,14 +84,14 @@ fn two_devices_look_at_one_card_and_the_first_answer_counts() {
 }
 
 #[test]
-fn an_open_page_outlives_its_host_and_keeps_the_card_and_the_draft() {
+fn bug_01_a_card_outlives_reload_and_restart_and_so_does_the_draft() {
     let host = TestHost::new();
     let thread = asking(&host);
     play(&host, "restart.mjs", &[&link(&host), &thread]);
 }
 
 #[test]
-fn a_long_thread_opens_at_once_and_leaves_its_reader_alone() {
+fn bug_08_a_long_thread_opens_at_once_and_leaves_its_reader_alone() {
     let host = TestHost::with(Start::Bare);
     play(&host, "long.mjs", &[&link(&host)]);
 }

@@ -1,6 +1,7 @@
 //! What a box may reach, level by level: the settings, a set of them, the environment of the host,
 //! the box; the proxy of a company; and one private address.
 
+use super::credential::Token;
 use super::host::TestHost;
 use super::program::Said;
 use box_fakes::rig::{Answer, StrictProxy};
@@ -189,6 +190,39 @@ fn entries_of_a_box_are_checked_told_and_taken_away() {
         events.contains("may no longer reach `db.corp.test:5432`"),
         "{events}"
     );
+}
+
+/// C139. A box that runs trusts the old one until it is started again.
+#[test]
+fn another_ca_is_trusted_by_boxes_started_since() {
+    let host = TestHost::new();
+    host.rig.origin("api.anthropic.com");
+    let token = Token::random();
+    token.add_to(&host);
+    host.ok(&["new", "one"]);
+    let secret = format!("Bearer {}", token.as_str());
+    let ask = || {
+        let asks = "curl -sS -m 40 -o /dev/null -w '%{http_code}' \
+            -H \"authorization: Bearer $CLAUDE_CODE_OAUTH_TOKEN\" https://api.anthropic.com/";
+        host.shell("one", asks)
+    };
+    let asked = ask();
+    assert_eq!(asked.out, "200", "{asked}");
+    host.run(&["policy", "new-ca"]).assert_code(2);
+    assert_eq!(ask().out, "200", "nothing was done");
+    let replaced = host.run(&["policy", "new-ca", "--force"]);
+    replaced.assert_code(0);
+    assert!(replaced.err.contains("box restart one"), "{replaced}");
+    let distrusted = ask();
+    assert_eq!(distrusted.out, "000", "{distrusted}");
+    host.ok(&["restart", "one"]);
+    let trusted = ask();
+    assert_eq!(trusted.out, "200", "{trusted}");
+    let seen = host.rig.requests("api.anthropic.com");
+    assert_eq!(seen.len(), 3);
+    for request in &seen {
+        assert_eq!(request.header("authorization"), Some(secret.as_str()));
+    }
 }
 
 #[test]

@@ -32,13 +32,30 @@ pub(crate) fn ready() -> PathBuf {
     let run = std::env::var("NEXTEST_RUN_ID").unwrap_or_default();
     let mark = seed.join("test.run");
     if run.is_empty() || fs::read_to_string(&mark).unwrap_or_default() != run {
-        make(&seed);
+        let packs = AGENTS.map(|agent| ["agent", "install", agent]);
+        let packs = packs.iter().map(|words| &words[..]);
+        let steps: Vec<&[&str]> = [&["image", "prepare"][..]]
+            .into_iter()
+            .chain(packs)
+            .collect();
+        make(&seed, &steps);
         fs::write(&mark, run).unwrap();
     }
     seed
 }
 
-fn make(seed: &Path) {
+/// As [`ready`], with the pack of an agent that is not one of those every run has.
+pub(crate) fn ready_with(agent: &str) -> PathBuf {
+    let seed = ready();
+    if !AGENTS.contains(&agent) {
+        let lock = File::create(seed.join("test.lock")).unwrap();
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        make(&seed, &[&["agent", "install", agent]]);
+    }
+    seed
+}
+
+fn make(seed: &Path, steps: &[&[&str]]) {
     let config = seed.join("config.toml");
     if !config.exists() {
         fs::write(&config, "").unwrap();
@@ -52,11 +69,10 @@ fn make(seed: &Path) {
             .env("BOX_CONFIG", &config);
         program.deadline(MAKING_DEADLINE).run()
     };
-    let image = product(&["image", "prepare"]);
-    let agents = AGENTS.map(|name| product(&["agent", "install", name]));
-    let stopped = product(&["serve", "--stop"]);
+    let mut said: Vec<_> = steps.iter().map(|words| product(words)).collect();
+    said.push(product(&["serve", "--stop"]));
     leaks::end_egress(&seed.join("run"));
-    for said in agents.into_iter().chain([image, stopped]) {
+    for said in said {
         said.assert_code(0);
     }
 }

@@ -13,14 +13,14 @@ use serde_json::Value;
 const STORE_BYTES: u64 = 2 << 30;
 
 /// A host whose boxes lie where copies cost next to nothing.
-fn host_with_store() -> TestHost {
+pub(crate) fn host_with_store() -> TestHost {
     let host = TestHost::new();
     loopback::make(host.data(), Some(STORE_BYTES)).unwrap();
     host
 }
 
 /// Ends the host and takes its store away.
-fn finish(host: TestHost) {
+pub(crate) fn finish(host: TestHost) {
     host.ok(&["rm", "all", "--force", "--now"]);
     host.ok(&["serve", "--stop"]);
     loopback::unmount_store(host.data()).unwrap();

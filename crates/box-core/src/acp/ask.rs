@@ -158,6 +158,7 @@ impl Ask {
             DecisionKind::Permission
             | DecisionKind::Plan
             | DecisionKind::Network
+            | DecisionKind::Budget
             | DecisionKind::Push => {
                 json!({ "outcome": { "outcome": "cancelled" } })
             }

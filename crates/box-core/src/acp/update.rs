@@ -193,6 +193,24 @@ pub fn reports_system_error(params: &Value) -> bool {
     status(&params["_meta"]) || status(&params["update"]["_meta"])
 }
 
+/// Whether an update is part of what is said and done in a conversation, which an agent repeats when
+/// it takes one up; not what it offers or how it stands.
+pub fn is_said(params: &Value) -> bool {
+    let kind = params["update"]["sessionUpdate"].as_str();
+    matches!(
+        kind,
+        Some(
+            "user_message_chunk"
+                | "agent_message_chunk"
+                | "agent_thought_chunk"
+                | "tool_call"
+                | "tool_call_update"
+                | "plan"
+                | "plan_update"
+        )
+    )
+}
+
 /// The stand-in for an update of another conversation than the thread's own, such as a subagent's.
 pub fn foreign(params: Value) -> Item {
     detail(json!({ "other_conversation": whole_or_size(params) }))

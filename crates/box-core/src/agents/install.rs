@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use serde::Serialize;
 use std::fs::{File, Permissions};
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -124,6 +124,11 @@ pub async fn ensure(
             ));
         }
     }
+}
+
+/// Held while packs of an agent come or go.
+pub(super) fn hold_agent(folder: &Path) -> io::Result<OwnedFd> {
+    hold(&folder.join(".lock"), || {})
 }
 
 fn place(pack: &Pack, data_dir: &Path) -> PathBuf {

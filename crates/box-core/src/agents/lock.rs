@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
 /// The embedded lock files.
-const EMBEDDED: [(&str, &str); 4] = [
+const EMBEDDED: [(&str, &str); 8] = [
     (
         "claude",
         include_str!("../../../../agents/claude/pack.lock.json"),
@@ -34,6 +34,22 @@ const EMBEDDED: [(&str, &str); 4] = [
     (
         "gemini",
         include_str!("../../../../agents/gemini/pack.lock.json"),
+    ),
+    (
+        "grok",
+        include_str!("../../../../agents/grok/pack.lock.json"),
+    ),
+    (
+        "kimi",
+        include_str!("../../../../agents/kimi/pack.lock.json"),
+    ),
+    (
+        "copilot",
+        include_str!("../../../../agents/copilot/pack.lock.json"),
+    ),
+    (
+        "qwen",
+        include_str!("../../../../agents/qwen/pack.lock.json"),
     ),
 ];
 

@@ -3,7 +3,7 @@
 //! One `agents/<name>/profile.toml` each, embedded. Agents have no trait: the protocol is ACP for
 //! all of them, and what differs is data (design, *Seams*). Spec A30, A31, C1.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -23,16 +23,25 @@ pub struct AgentProfile {
     /// What a person reads: `Claude Code`.
     pub title: String,
     /// Where its program comes from.
+    #[serde(default)]
     pub pack: PackKind,
     /// Program and arguments, absolute paths inside the box. It speaks ACP on its standard streams.
     pub command: Vec<String>,
     /// Added to the box's environment for this agent alone.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Variables for this agent alone that have the value of another one of the box, such as the
+    /// placeholder of its account.
+    #[serde(default)]
+    pub same_as: BTreeMap<String, String>,
     /// Names the agent needs to reach; preset `balanced` allows them.
+    #[serde(default)]
     pub hosts: Vec<String>,
     /// What to do to get an account, one line for a hint.
     pub login: Option<String>,
+    /// The command of its own login, for one whose tokens the way out keeps.
+    pub login_inside: Option<Vec<String>>,
+    #[serde(default)]
     pub modes: Modes,
     /// The ACP method by which the agent takes the account of its environment, for an agent that
     /// asks for one until it is told; sent only when it asks.
@@ -48,17 +57,21 @@ pub struct AgentProfile {
     /// The `_meta` object of `session/new` and `session/load`; empty: none is sent.
     #[serde(default)]
     pub session_meta: Map<String, Value>,
+    #[serde(default)]
     pub quirks: Quirks,
 }
 
 /// Where an agent's program comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PackKind {
     /// One of the static programs that are part of this one.
     BuiltIn,
     /// Installed from `agents/<name>/pack.lock.json` and mounted at `/opt/box/agents/<name>`.
     Locked,
+    /// It is in the box already: from its image, its set-up or its owner.
+    #[default]
+    InBox,
 }
 
 /// ACP mode ids. The host sets a mode after every new, load and fork, never trusting the agent's
@@ -72,6 +85,17 @@ pub struct Modes {
     pub plan: Option<String>,
     /// Never asks, for `--allow-all`. Absent: the client answers *allow once* instead.
     pub bypass: Option<String>,
+}
+
+impl Default for Modes {
+    /// What most agents call it; one that has modes and not this one says so and begins nothing.
+    fn default() -> Self {
+        Self {
+            ask: "default".to_owned(),
+            plan: None,
+            bypass: None,
+        }
+    }
 }
 
 /// How an agent's account travels.
@@ -114,12 +138,34 @@ pub struct HomeFile {
 
 /// Where an agent needs other treatment than ACP says.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Quirks {
     /// Longest line it may be sent, bytes; below its own limit, which some die of.
     pub input_line_bytes_max: usize,
     /// How long it may take to answer `initialize` and `session/new`, seconds.
     pub start_seconds_max: u64,
+    pub repeating: Repeating,
+}
+
+impl Default for Quirks {
+    fn default() -> Self {
+        Self {
+            input_line_bytes_max: 1 << 20,
+            start_seconds_max: 60,
+            repeating: Repeating::default(),
+        }
+    }
+}
+
+/// When an agent repeats a conversation it takes up, if it does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repeating {
+    /// As the protocol has it.
+    #[default]
+    BeforeItAnswers,
+    /// Some of it at least; its first prompt waits until it is quiet.
+    AfterItAnswers,
 }
 
 /// Why a profile file cannot be used.
@@ -163,11 +209,15 @@ impl UnknownAgent {
 }
 
 /// The embedded profiles, in the order they are shown.
-const EMBEDDED: [&str; 5] = [
+const EMBEDDED: [&str; 9] = [
     include_str!("../../../../agents/claude/profile.toml"),
     include_str!("../../../../agents/codex/profile.toml"),
     include_str!("../../../../agents/opencode/profile.toml"),
     include_str!("../../../../agents/gemini/profile.toml"),
+    include_str!("../../../../agents/grok/profile.toml"),
+    include_str!("../../../../agents/kimi/profile.toml"),
+    include_str!("../../../../agents/copilot/profile.toml"),
+    include_str!("../../../../agents/qwen/profile.toml"),
     include_str!("../../../../agents/demo/profile.toml"),
 ];
 
@@ -182,8 +232,13 @@ static PROFILES: LazyLock<Vec<AgentProfile>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Every agent there is.
-pub fn profiles() -> &'static [AgentProfile] {
+/// Every agent there is: those of this program, then those that were added.
+pub fn profiles() -> impl Iterator<Item = &'static AgentProfile> {
+    embedded().iter().chain(super::added::profiles())
+}
+
+/// The agents of this program.
+pub fn embedded() -> &'static [AgentProfile] {
     &PROFILES
 }
 
@@ -193,13 +248,10 @@ pub fn profiles() -> &'static [AgentProfile] {
 /// [`UnknownAgent`], with the name that was probably meant.
 pub fn find(name: &str) -> Result<&'static AgentProfile, UnknownAgent> {
     profiles()
-        .iter()
         .find(|profile| profile.name == name)
         .ok_or_else(|| {
-            let known: Vec<&'static str> = profiles()
-                .iter()
-                .map(|profile| profile.name.as_str())
-                .collect();
+            let known: Vec<&'static str> =
+                profiles().map(|profile| profile.name.as_str()).collect();
             let near = |known: &&&str| strsim::damerau_levenshtein(name, known);
             let did_you_mean = known
                 .iter()
@@ -231,6 +283,14 @@ impl AgentProfile {
         }
     }
 
+    /// A pack's program lies in the pack; what is in the box has a path, or a name it finds.
+    fn may_run(&self, program: &str) -> bool {
+        match self.pack {
+            PackKind::BuiltIn | PackKind::Locked => is_absolute_in_box(program),
+            PackKind::InBox => is_relative(program.strip_prefix('/').unwrap_or(program)),
+        }
+    }
+
     /// Where the pack is mounted in a box.
     pub fn mount_point(&self) -> String {
         format!("{PACKS_IN_BOX}/{}", self.name)
@@ -248,19 +308,19 @@ impl AgentProfile {
                 .iter()
                 .chain(self.credential.iter().flat_map(|c| &c.hosts))
         };
-        let variables = || self.env.keys().chain(shapes().map(|shape| &shape.variable));
+        let variables = || {
+            let own = self.env.keys().chain(self.same_as.keys());
+            own.chain(shapes().map(|shape| &shape.variable))
+        };
         let checks: [(&'static str, Option<&String>); 8] = [
             ("name", Some(&self.name).filter(|name| !is_plain(name))),
             ("title", Some(&self.title).filter(|title| title.is_empty())),
-            (
-                "command",
-                Some(&program).filter(|path| !is_absolute_in_box(path)),
-            ),
+            ("command", Some(&program).filter(|path| !self.may_run(path))),
             ("hosts", hosts().find(|host| !is_host(host))),
             ("variable", variables().find(|name| !is_variable(name))),
             (
                 "prefix",
-                shapes().map(|s| &s.prefix).find(|prefix| prefix.len() < 4),
+                shapes().map(|s| &s.prefix).find(|prefix| prefix.len() < 3),
             ),
             (
                 "header",

@@ -12,6 +12,7 @@ use crate::store::Durability;
 use box_api::control::{CredentialForm, CredentialInfo, CredentialSource, SealMethod};
 use box_api::egress::{Carriage, HostName};
 use std::ops::RangeInclusive;
+use zeroize::Zeroizing;
 
 const HOSTS_MAX: usize = 16;
 /// How often a command is run: often enough to matter, seldom enough to be no load.
@@ -64,6 +65,32 @@ pub async fn add(
     asked: Asked,
     secret: Option<Secret>,
 ) -> Result<CredentialInfo, CredentialError> {
+    let (row, secret) = made(host, caller, asked, secret).await?;
+    store(host, &row, secret).await
+}
+
+/// As [`add`] for the account without a name, but the secret goes into box-egress' memory alone and
+/// ends with it.
+///
+/// # Errors
+/// [`CredentialError`]
+pub async fn add_in_memory(
+    host: &Host,
+    caller: &Caller,
+    kind: &str,
+    secret: Secret,
+) -> Result<CredentialInfo, CredentialError> {
+    let asked = Asked::new(kind, super::DEFAULT_NAME);
+    let (row, secret) = made(host, caller, asked, Some(secret)).await?;
+    put(host, &row, secret.into_bytes(), None).await
+}
+
+async fn made(
+    host: &Host,
+    caller: &Caller,
+    asked: Asked,
+    secret: Option<Secret>,
+) -> Result<(CredentialRow, Secret), CredentialError> {
     let kind = kinds::find(&asked.kind).ok_or_else(|| super::unknown_kind(&asked.kind))?;
     check_name(&asked.name)?;
     check_source(kind, &asked.source)?;
@@ -84,7 +111,7 @@ pub async fn add(
     };
     let fetched = fetch(host, &row, secret).await?;
     take(&mut row, kind, &fetched, host.now_ms())?;
-    store(host, &row, fetched.secret).await
+    Ok((row, fetched.secret))
 }
 
 /// Gives a credential a new secret. Boxes keep their placeholders; requests on their way end with
@@ -184,9 +211,18 @@ async fn store(
     row: &CredentialRow,
     secret: Secret,
 ) -> Result<CredentialInfo, CredentialError> {
-    let spec = super::spec_of(row).ok_or_else(|| super::unknown_kind(&row.kind))?;
     let secret = secret.into_bytes();
     let sealed = seal(host, row, &secret).await?;
+    put(host, row, secret, sealed).await
+}
+
+async fn put(
+    host: &Host,
+    row: &CredentialRow,
+    secret: Zeroizing<Vec<u8>>,
+    sealed: Option<Sealed>,
+) -> Result<CredentialInfo, CredentialError> {
+    let spec = super::spec_of(row).ok_or_else(|| super::unknown_kind(&row.kind))?;
     host.egress.add_credential(spec, secret).await?;
     let written = row.clone();
     let put = host.store.write(Durability::Full, move |transaction| {
@@ -303,7 +339,7 @@ fn variable_named_after(name: &str) -> String {
     format!("{first}{upper}_TOKEN")
 }
 
-fn bad_carriage(carriage: &Carriage) -> Option<String> {
+pub(crate) fn bad_carriage(carriage: &Carriage) -> Option<String> {
     let token = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let fits = |name: &str| !name.is_empty() && name.len() <= 64 && name.chars().all(token);
     let reserved = [
@@ -327,7 +363,7 @@ fn bad_carriage(carriage: &Carriage) -> Option<String> {
     }
 }
 
-fn bad_variable(name: &str) -> Option<String> {
+pub(crate) fn bad_variable(name: &str) -> Option<String> {
     let fits = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let is_name = !name.is_empty()
         && name.len() <= VARIABLE_CHARS_MAX

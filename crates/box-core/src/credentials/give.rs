@@ -5,6 +5,7 @@ use super::rows::{self, CredentialRow};
 use super::{forget, kind_of, placeholder};
 use crate::boxes::BoxRecord;
 use crate::host::Host;
+use crate::network;
 use crate::store::{Durability, StoreError};
 use box_api::control::{Accounts, AccountsOfKind, BoxState};
 use box_api::egress::{Binding, Carriage, CredentialSpec, HostName};
@@ -22,7 +23,10 @@ pub async fn environment_for_process(
 ) -> Result<Vec<(String, String)>, StoreError> {
     let made = ensure_placeholders(host, record).await?;
     let mut variables: Vec<(String, String)> = Vec::with_capacity(made.len());
+    let mut reaches_more = false;
     for (row, placeholder, fresh) in made {
+        let helps = kind_of(&row).is_some_and(|kind| !kind.helper_hosts.is_empty());
+        reaches_more |= fresh == Fresh::Yes && helps;
         if let (Fresh::Yes, Some(binding)) = (fresh, binding_of(&row, &placeholder)) {
             bind(host, record, binding).await;
         }
@@ -31,6 +35,9 @@ pub async fn environment_for_process(
                 variables.push((variable, placeholder.clone()));
             }
         }
+    }
+    if reaches_more && record.state == BoxState::Running {
+        network::rules::tell(host, vec![record.id]).await;
     }
     Ok(variables)
 }
@@ -252,7 +259,7 @@ pub(crate) fn spec_of(row: &CredentialRow) -> Option<CredentialSpec> {
 }
 
 /// The hosts that get the secret of a credential.
-pub(super) fn hosts_of(row: &CredentialRow) -> Vec<String> {
+pub(crate) fn hosts_of(row: &CredentialRow) -> Vec<String> {
     let of_kind = |kind: &Kind| kind.hosts.clone();
     if row.form.hosts.is_empty() {
         kind_of(row).map(of_kind).unwrap_or_default()

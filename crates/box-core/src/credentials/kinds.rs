@@ -90,22 +90,28 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let parsed = EMBEDDED.map(|text| toml::from_str::<Kind>(text).expect("kinds are valid"));
     let named = |name: &str| parsed.iter().any(|kind| kind.name == name);
     // An agent whose account has a file here refers to it.
-    let of_agents = agents::profiles().iter().filter_map(of_agent);
+    let of_agents = agents::profile::embedded().iter().filter_map(of_agent);
     let mut kinds: Vec<Kind> = of_agents.filter(|kind| !named(&kind.name)).collect();
     kinds.dedup_by(|later, first| later.name == first.name);
     kinds.extend(parsed.iter().cloned());
     kinds
 });
 
-/// Every kind there is, in the order they are shown.
-pub fn all() -> &'static [Kind] {
+/// Every kind there is, in the order they are shown: those of this program, then those that agents
+/// brought which were added.
+pub fn all() -> impl Iterator<Item = &'static Kind> {
+    of_program().iter().chain(agents::added::kinds())
+}
+
+/// The kinds of this program.
+pub fn of_program() -> &'static [Kind] {
     &KINDS
 }
 
 /// The kind of this name or alias.
 pub fn find(name: &str) -> Option<&'static Kind> {
     let is = |kind: &&Kind| kind.name == name || kind.aliases.iter().any(|alias| alias == name);
-    all().iter().find(is)
+    all().find(is)
 }
 
 impl Kind {
@@ -120,7 +126,8 @@ pub fn host_names(hosts: &[String]) -> Vec<HostName> {
     parsed.filter_map(Result::ok).collect()
 }
 
-fn of_agent(profile: &AgentProfile) -> Option<Kind> {
+/// The kind an agent's profile describes, if it does.
+pub(crate) fn of_agent(profile: &AgentProfile) -> Option<Kind> {
     let credential = profile.credential.as_ref()?;
     let shapes = credential.shapes.iter().map(|shape| Shape {
         prefix: shape.prefix.clone(),
@@ -160,7 +167,6 @@ mod tests {
     #[test]
     fn every_kind_is_whole() {
         let names: BTreeSet<&str> = all()
-            .iter()
             .flat_map(|kind| kind.aliases.iter().chain([&kind.name]))
             .map(String::as_str)
             .collect();

@@ -1,8 +1,8 @@
 //! Logins made inside boxes: rows that say so, and their tokens, sealed by box-egress with a key of
 //! ours. The tokens themselves never come here.
 
-use super::CredentialError;
 use super::vault::Vault;
+use super::{CredentialError, kinds};
 use crate::boxes;
 use crate::caller::Caller;
 use crate::host::Host;
@@ -54,6 +54,19 @@ pub(crate) fn of_box(connection: &Connection, id: &BoxId) -> rusqlite::Result<Ve
             })
         })?
         .collect()
+}
+
+/// Whether somebody logged in inside this box to what a credential of this kind is for.
+///
+/// # Errors
+/// What the store said.
+pub(crate) async fn has(host: &Host, id: Option<BoxId>, kind: &str) -> Result<bool, StoreError> {
+    let Some(id) = id else { return Ok(false) };
+    let made = host.store.read(move |connection| of_box(connection, &id));
+    let named = |word: &str| kinds::find(word).map(|kind| kind.name.as_str());
+    let wanted = named(kind);
+    let fits = |login: &LoginState| wanted.is_some() && named(&login.kind) == wanted;
+    Ok(made.await?.iter().any(fits))
 }
 
 /// Whether there is any login at all.

@@ -1,6 +1,7 @@
 //! Answers of people: who may, what is meant, who was first.
 
 use super::{Record, get};
+use crate::budget;
 use crate::caller::Caller;
 use crate::host::Host;
 use crate::network;
@@ -8,7 +9,7 @@ use crate::store::StoreError;
 use crate::thread::{AnswerFailure, ThreadError};
 use crate::watch::{self, Awake};
 use box_api::decision::{Field, FillError, Form, FormAnswer};
-use box_api::thread::{DecisionOption, DecisionState, OptionKind};
+use box_api::thread::{DecisionKind, DecisionOption, DecisionState, OptionKind};
 use box_api::{BoxId, DecisionId};
 use std::sync::Arc;
 
@@ -108,6 +109,9 @@ pub async fn answer(
     let record = find(host, caller, id).await?;
     let option = open_option(&record, option)?;
     let Some(thread) = record.decision.thread else {
+        if record.decision.about == DecisionKind::Budget {
+            return budget::answer(host, record, option, by.to_owned()).await;
+        }
         return network::answer(host, record, option, by.to_owned()).await;
     };
     let handle = host.threads.handle(host, thread).await?;
@@ -255,7 +259,7 @@ pub enum Choice<'a> {
     None,
 }
 
-/// The option meant by `word`: its id, a word for its kind, or its label.
+/// The option meant by `word`: its id, a word for its kind, its label, or its number in the list, from 1.
 pub fn choose<'a>(options: &'a [DecisionOption], word: &str) -> Choice<'a> {
     let kinds: &[OptionKind] = match word {
         "allow" | "yes" => &[OptionKind::AllowOnce, OptionKind::AllowAlways],
@@ -281,7 +285,11 @@ pub fn choose<'a>(options: &'a [DecisionOption], word: &str) -> Choice<'a> {
         }
     }
     let labelled = options.iter().find(|option| option.label == word);
-    labelled.map_or(Choice::None, Choice::One)
+    let numbered = || {
+        let number: usize = word.parse().ok()?;
+        options.get(number.checked_sub(1)?)
+    };
+    labelled.or_else(numbered).map_or(Choice::None, Choice::One)
 }
 
 #[cfg(test)]
@@ -352,6 +360,9 @@ mod tests {
         assert_eq!(choose(&options, "p2"), Choice::One(&options[1]));
         assert_eq!(choose(&options, "Yes, this"), Choice::One(&options[0]));
         assert_eq!(choose(&options, "no"), Choice::One(&options[2]));
+        assert_eq!(choose(&options, "3"), Choice::One(&options[2]));
+        assert_eq!(choose(&options, "0"), Choice::None);
+        assert_eq!(choose(&options, "4"), Choice::None);
     }
 
     #[test]

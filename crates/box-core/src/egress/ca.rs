@@ -57,6 +57,37 @@ pub(crate) fn ensure(paths: &Paths, random: &dyn Random) -> Result<Authority, Ca
 
 /// Both files are born in a folder that then takes its place, so a crash never leaves one of two.
 fn make(paths: &Paths, folder: &Path, random: &dyn Random) -> Result<(), CaError> {
+    let born = bear(paths, random)?;
+    take_place(&born, folder, RenameFlags::NOREPLACE)
+}
+
+/// Another CA in the place of the one there is, at once or not at all. What is made from it stays
+/// as it was; the old key is gone.
+///
+/// # Errors
+/// [`CaError`] names the file.
+pub(crate) fn replace(paths: &Paths, random: &dyn Random) -> Result<(), CaError> {
+    let folder = paths.ca_dir();
+    let born = bear(paths, random)?;
+    let fail = |source| CaError::File {
+        path: folder.clone(),
+        source,
+    };
+    // A box that starts meanwhile finds all it is given.
+    for entry in fs::read_dir(&folder).map_err(fail)? {
+        let entry = entry.map_err(fail)?;
+        let name = entry.file_name();
+        if name != KEY && name != CERT {
+            fs::hard_link(entry.path(), born.join(name)).map_err(fail)?;
+        }
+    }
+    take_place(&born, &folder, RenameFlags::EXCHANGE)?;
+    // The old one, by the name of the new one.
+    fs::remove_dir_all(&born).map_err(|source| CaError::File { path: born, source })
+}
+
+/// A folder with a CA that is new.
+fn bear(paths: &Paths, random: &dyn Random) -> Result<PathBuf, CaError> {
     let mark: [u8; 4] = random.bytes();
     let mark = u32::from_be_bytes(mark);
     let key = KeyPair::generate()?;
@@ -71,8 +102,12 @@ fn make(paths: &Paths, folder: &Path, random: &dyn Random) -> Result<(), CaError
     let key_pem = Zeroizing::new(key.serialize_pem());
     write(&born.join(KEY), key_pem.as_bytes(), 0o600)?;
     write(&born.join(CERT), cert.pem().as_bytes(), 0o644)?;
+    Ok(born)
+}
+
+fn take_place(born: &Path, folder: &Path, how: RenameFlags) -> Result<(), CaError> {
     let here = rustix::fs::CWD;
-    match renameat_with(here, &born, here, folder, RenameFlags::NOREPLACE) {
+    match renameat_with(here, born, here, folder, how) {
         Ok(()) => sync(folder.parent().unwrap_or(folder)),
         Err(error) => Err(CaError::File {
             path: folder.to_owned(),
@@ -141,5 +176,23 @@ mod tests {
         assert_eq!(mode(&paths.ca_dir().join(KEY)), 0o600);
         assert_eq!(mode(&paths.ca_dir()), 0o700);
         assert!(KeyPair::from_pem(&first.key_pem).is_ok());
+    }
+
+    #[test]
+    fn another_ca_takes_the_place_of_the_first_and_of_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = Paths::below(folder.path()).unwrap();
+        fs::create_dir_all(paths.tmp()).unwrap();
+        let first = ensure(&paths, &SystemRandom).unwrap();
+        fs::write(paths.bundle(), "made of it").unwrap();
+        replace(&paths, &SystemRandom).unwrap();
+        let second = ensure(&paths, &SystemRandom).unwrap();
+        assert_ne!(first.cert_pem, second.cert_pem);
+        assert_ne!(*first.key_pem, *second.key_pem);
+        assert_eq!(fs::read_to_string(paths.bundle()).unwrap(), "made of it");
+        let left = fs::read_dir(paths.tmp()).unwrap().count();
+        assert_eq!(left, 0, "the old key is gone");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&paths.ca_dir().join(KEY)), 0o600);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::wanted;
 use super::{Surroundings, logins};
+use crate::budget;
 use crate::network;
 use crate::network::live::Heard;
 use crate::network::log::{self, Entry};
@@ -50,6 +51,7 @@ pub(super) async fn take(
             wanted::keep_line(around, signal.box_id, line).await?;
             around.live.raise(signal);
         }
+        Event::Used(used) => budget::take(around, used).await?,
         // Signals tell the same, and not too often.
         Event::ForeignPlaceholder {
             box_id,

@@ -135,6 +135,19 @@ mod tests {
         assert_eq!(of_resolv_conf(""), ["127.0.0.1:53".parse().unwrap()]);
     }
 
+    /// B102: whatever the machine itself asks.
+    #[test]
+    fn the_name_servers_of_the_settings_are_the_only_ones() {
+        let text = "[egress]\nresolvers = [\"192.0.2.53:53\", \"[2001:db8::53]:5353\"]\n";
+        let settings = Settings::parse(Path::new("config.toml"), text).unwrap();
+        let expected = ["192.0.2.53:53", "[2001:db8::53]:5353"];
+        assert_eq!(resolvers(&settings), expected.map(|a| a.parse().unwrap()));
+        assert_eq!(
+            resolvers(&Settings::default()),
+            of_resolv_conf(&std::fs::read_to_string(RESOLV_CONF).unwrap_or_default())
+        );
+    }
+
     #[test]
     fn a_certificate_is_wrapped_as_the_rfc_says() {
         let text = pem(&[0; 50]);

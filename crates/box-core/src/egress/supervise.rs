@@ -3,10 +3,12 @@
 //! `connect or start → greet → configure → catch up → carry out orders and take events`, and again
 //! from the start when the connection breaks.
 
+mod one_box;
+
 use super::configuration::configure;
-use super::link::{Link, LinkError, descriptors};
+use super::link::{Link, LinkError};
 use super::replace::{self, Found, ReplaceError};
-use super::wanted::{self, Rows, Wanted};
+use super::wanted::{self, Rows};
 use super::{
     EgressError, LinkState, ORDERS_QUEUED_MAX, Order, Surroundings, ca, logins, notice, process,
     roots,
@@ -16,15 +18,12 @@ use crate::credentials::{self, Restored};
 use crate::people::Looking;
 use crate::store::StoreError;
 use box_api::BoxId;
-use box_api::egress::{
-    Answer, BoxState as Held, Listeners, PROTOCOL, Registration, Request, Status,
-};
-use box_runtime::{BoxSockets, Transparent};
+use box_api::egress::{Answer, PROTOCOL, Request, Status};
+use box_runtime::BoxSockets;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout, timeout_at};
-use zeroize::Zeroizing;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
@@ -216,10 +215,11 @@ impl Supervisor {
         }
         let left: Vec<BoxId> = self.waiting.keys().copied().collect();
         for id in left {
-            let Some((record, sockets)) = self.waiting.remove(&id) else {
+            let Some((_, sockets)) = self.waiting.remove(&id) else {
                 continue;
             };
-            if rows.starting.contains(&id) {
+            // As it is now: it may have begun to start after the rows were read above.
+            if let Some(record) = wanted::current(&self.around, id).await? {
                 self.admit(link, &record, Some(sockets)).await?;
             }
         }
@@ -267,6 +267,9 @@ impl Supervisor {
                 }) => {
                     self.waiting.insert(record.id, (*record, sockets));
                 }
+                // Whoever gave it was told that it took too long; carried out behind what is new,
+                // it could end the way out of a box that has been started since.
+                Ok(Order::Ask { answer, .. }) if answer.is_closed() => {}
                 Ok(other) => self.backlog.push_back(other),
                 Err(_) => break,
             }
@@ -301,111 +304,6 @@ impl Supervisor {
         Ok(())
     }
 
-    /// A box both sides know: its policy and placeholders as the rows have them.
-    async fn adjust(&self, link: &mut Link, record: &BoxRecord, held: &Held) -> Result<(), End> {
-        let box_id = record.id;
-        let Wanted {
-            policy, bindings, ..
-        } = wanted::of_box(&self.around, record, &self.looked).await?;
-        if policy != held.policy {
-            told(
-                link.call(Request::SetPolicy { box_id, policy }).await?,
-                "a policy",
-            );
-        }
-        for binding in &held.bindings {
-            // One that changed is replaced below, in one step.
-            if !bindings
-                .iter()
-                .any(|one| one.placeholder == binding.placeholder)
-            {
-                let placeholder = binding.placeholder.clone();
-                told(
-                    link.call(Request::Unbind {
-                        box_id,
-                        placeholder,
-                    })
-                    .await?,
-                    "a placeholder",
-                );
-            }
-        }
-        for binding in bindings {
-            if !held.bindings.contains(&binding) {
-                told(
-                    link.call(Request::Bind { box_id, binding }).await?,
-                    "a placeholder",
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// Registers a box, with the sockets given, those kept for it, or new ones.
-    async fn admit(
-        &mut self,
-        link: &mut Link,
-        record: &BoxRecord,
-        sockets: Option<BoxSockets>,
-    ) -> Result<(), End> {
-        let kept = self.waiting.remove(&record.id).map(|(_, sockets)| sockets);
-        let sockets = match sockets.or(kept) {
-            Some(sockets) => sockets,
-            None => match self.reopen(record).await {
-                Some(sockets) => sockets,
-                None => return Ok(()),
-            },
-        };
-        let Wanted {
-            policy,
-            bindings,
-            map,
-            logins,
-        } = wanted::of_box(&self.around, record, &self.looked).await?;
-        let listeners = match sockets.transparent {
-            Transparent::AllPorts(_) => Listeners::AllPorts,
-            Transparent::Two { .. } => Listeners::Two,
-        };
-        let registration = Registration {
-            box_id: record.id,
-            policy,
-            bindings,
-            map,
-            logins,
-            listeners,
-        };
-        let request = Request::Register(registration);
-        match link
-            .call_with(request, Zeroizing::default(), &descriptors(&sockets))
-            .await
-        {
-            Ok(answer) => {
-                told(answer, "a box");
-                Ok(())
-            }
-            Err(error) => {
-                self.waiting.insert(record.id, (record.clone(), sockets));
-                Err(error.into())
-            }
-        }
-    }
-
-    async fn reopen(&self, record: &BoxRecord) -> Option<BoxSockets> {
-        let runtime = self.around.runtimes.named(&record.runtime)?;
-        match timeout(REOPEN_DEADLINE, runtime.sockets()?.reopen(&record.id)).await {
-            Ok(Ok(sockets)) => Some(sockets),
-            Ok(Err(error)) => {
-                let why = boxes::reason(&error);
-                tracing::warn!(id = %record.id, why, "a box has no way out: no sockets");
-                None
-            }
-            Err(_) => {
-                tracing::warn!(id = %record.id, "a box has no way out: its engine does not answer");
-                None
-            }
-        }
-    }
-
     async fn carry_out(&mut self, link: &mut Link, order: Order) -> Result<(), End> {
         match order {
             Order::Admit {
@@ -416,14 +314,11 @@ impl Supervisor {
             Order::Admit {
                 record,
                 sockets: None,
-            } => {
-                let Answer::Status(status) = link.call(Request::Status).await? else {
-                    return Err(LinkError::Confused.into());
-                };
-                match status.boxes.iter().find(|held| held.box_id == record.id) {
-                    Some(held) => self.adjust(link, &record, held).await,
-                    None => self.admit(link, &record, None).await,
-                }
+            } => self.retell(link, &[record.id]).await,
+            Order::Retell { boxes, answer } => {
+                let told = self.retell(link, &boxes).await;
+                drop(answer.send(said(&told)));
+                told
             }
             Order::Reload { answer } => {
                 let resolvers = roots::resolvers(&self.around.settings.now());
@@ -431,11 +326,7 @@ impl Supervisor {
                     Ok(()) => self.catch_up(link).await,
                     failed => failed,
                 };
-                let said = told.as_ref().map_err(|end| EgressError::Away {
-                    why: boxes::reason(end),
-                });
-                // Whoever asked may have gone away.
-                drop(answer.send(said.copied()));
+                drop(answer.send(said(&told)));
                 told
             }
             Order::Ask {
@@ -473,7 +364,7 @@ impl Supervisor {
                 }
                 // Caught up with by its row.
                 Ok(Some(Order::Admit { sockets: None, .. })) => {}
-                Ok(Some(Order::Reload { answer })) => {
+                Ok(Some(Order::Reload { answer } | Order::Retell { answer, .. })) => {
                     drop(answer.send(Err(EgressError::Away {
                         why: why.to_owned(),
                     })));
@@ -486,6 +377,13 @@ impl Supervisor {
             }
         }
     }
+}
+
+/// What whoever gave an order is told; they may have gone away.
+fn said(told: &Result<(), End>) -> Result<(), EgressError> {
+    told.as_ref().copied().map_err(|end| EgressError::Away {
+        why: boxes::reason(end),
+    })
 }
 
 /// Box-egress' refusal of one thing concerns that thing alone.

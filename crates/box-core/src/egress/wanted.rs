@@ -58,6 +58,19 @@ pub(super) async fn rows(around: &Surroundings) -> Result<Rows, StoreError> {
         .await
 }
 
+/// A box as its row is now, if it runs or is about to.
+pub(super) async fn current(
+    around: &Surroundings,
+    id: BoxId,
+) -> Result<Option<BoxRecord>, StoreError> {
+    let record = around
+        .store
+        .read(move |tables| rows::get(tables, &id))
+        .await?;
+    let has_way_out = |state| state == BoxState::Running || state == BoxState::Starting;
+    Ok(record.filter(|record| has_way_out(record.state)))
+}
+
 /// Everything box-egress is to know of one box.
 pub(super) async fn of_box(
     around: &Surroundings,

@@ -1,5 +1,7 @@
 //! Followers that start late, stop, lag behind, all end with the same journal.
 
+mod long;
+
 use super::*;
 use crate::store::Durability;
 use box_api::thread::TurnOutcome;

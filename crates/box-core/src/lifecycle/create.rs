@@ -15,6 +15,7 @@ use crate::lifecycle::{files, spec_of};
 use crate::network::lint;
 use crate::network::rules::Ruling;
 use crate::policy::Levelled;
+use crate::pool;
 use crate::store::{Durability, StoreError};
 use box_api::BoxName;
 use box_api::control::{BoxState, Limits, NewBox};
@@ -120,7 +121,9 @@ async fn recipe(
     fault::point("create.settled");
     workspace::take_over(host, &record, progress).await;
     if start_it {
-        return Ok(start(host, record.id).await?);
+        let started = start(host, record.id).await?;
+        pool::used(host, &started).await;
+        return Ok(started);
     }
     Ok(boxes::get(host, record.id).await?.unwrap_or(record))
 }
@@ -192,11 +195,21 @@ async fn reserved(
     progress: &dyn Progress,
 ) -> Result<BoxRecord, CreateError> {
     loop {
-        let record = planned(host, caller, asked.clone(), progress).await?;
+        let mut record = planned(host, caller, asked.clone(), progress).await?;
         let _stays = host.image_use.begin().await;
         let images = host.runtimes.default().images();
         if images.is_ready(&record.image_digest) {
-            return reserve(host, record, |_| Ok(())).await;
+            let spare = if asked.start {
+                host.pool.take().await
+            } else {
+                None
+            };
+            record.id = spare.unwrap_or(record.id);
+            let reserved = reserve(host, record, |_| Ok(())).await;
+            if let (Some(id), Err(_)) = (spare, &reserved) {
+                pool::drop_one(host, id).await;
+            }
+            return reserved;
         }
     }
 }

@@ -131,7 +131,11 @@ fn check(
             carried.settings.freeze_after_ms = None;
             Ok(())
         }
-        Err(error @ SettingError::Time { .. }) => Err(CreateError::from(error).into()),
+        Err(
+            error @ (SettingError::Time { .. }
+            | SettingError::NestedLocked
+            | SettingError::NoPrices),
+        ) => Err(CreateError::from(error).into()),
     }
 }
 
@@ -210,6 +214,7 @@ async fn make(
             logins: Logins::default(),
             github: GithubScope::default(),
             net_set: None,
+            budget: carried.settings.budget.clone(),
             ..carried.settings
         },
         origin: Some(origin(manifest, carried, host.now_ms())),

@@ -44,7 +44,8 @@ pub async fn prune(host: &Host, caller: &Caller, depth: PruneDepth) -> Result<Pr
     Ok(pruned)
 }
 
-fn is_still(state: BoxState) -> bool {
+/// Whether nothing of a box runs.
+pub(crate) fn is_still(state: BoxState) -> bool {
     match state {
         BoxState::Stopped | BoxState::Failed | BoxState::Trashed => true,
         BoxState::Creating
@@ -79,7 +80,6 @@ async fn remove_strangers(host: &Host, records: &[BoxRecord], pruned: &mut Prune
 async fn remove_packs(host: &Host, pruned: &mut Pruned) {
     let data = host.paths.data.clone();
     let kept: BTreeSet<PathBuf> = agents::profiles()
-        .iter()
         .filter_map(|profile| agents::installed(profile, &data))
         .collect();
     let top = host.paths.agents();

@@ -2,6 +2,7 @@
 
 use crate::boxes::{self, BoxRecord, rows};
 use crate::host::Host;
+use crate::network;
 use crate::store::{Durability, StoreError};
 use box_api::control::BoxState;
 use box_api::{BoxId, BoxName};
@@ -35,7 +36,7 @@ pub async fn rename(host: &Host, id: BoxId, to: BoxName) -> Result<BoxRecord, Re
     let record = boxes::get(host, id).await?.ok_or(RenameError::Gone)?;
     if record.state == BoxState::Running {
         // The refs a box may write go by its name.
-        host.egress.admit(&record, None).await;
+        network::rules::tell(host, vec![id]).await;
     }
     Ok(record)
 }

@@ -1,5 +1,9 @@
 //! `restore`: stopped → a snapshot to come back by → files replaced → started again if it ran.
 
+mod unfinished;
+
+pub use unfinished::finish;
+
 use super::claim::{Claim, Wish, claim, settle};
 use super::snapshot::{self, SnapshotError, engine_of, failed, known, take};
 use super::start::{StartError, start};
@@ -70,6 +74,7 @@ async fn recipe(
     if replaced.is_ok() {
         restore_points::go_back(host, id, label).await;
         fault::point("restore.back");
+        unfinished::end(host, id).await;
     }
     settle(host, id, BoxState::Stopped, None)
         .await
@@ -103,10 +108,14 @@ async fn replace(
     };
     let before = take(host, &still, (None, SnapshotKind::BeforeRestore), progress).await?;
     fault::point("restore.saved");
-    engine_of(host, record)?
-        .restore(&record.id, label, progress)
-        .await
-        .map_err(failed(record, "restore the files"))?;
+    let engine = engine_of(host, record)?;
+    unfinished::begin(host, record.id, label).await?;
+    fault::point("restore.begun");
+    if let Err(error) = engine.restore(&record.id, label, progress).await {
+        // The files are what they were.
+        unfinished::end(host, record.id).await;
+        return Err(failed(record, "restore the files")(error));
+    }
     fault::point("restore.replaced");
     forget_older(host, record, label).await;
     Ok(before)

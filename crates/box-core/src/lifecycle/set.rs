@@ -3,18 +3,20 @@
 use super::claim::{Held, Still, hold_still};
 use super::create::too_small;
 use crate::boxes::{self, BoxRecord, rows};
+use crate::budget;
 use crate::credentials;
 use crate::github;
 use crate::host::Host;
 use crate::network;
 use crate::store::{Durability, StoreError};
-use box_api::control::{BoxSettings, BoxState, CHANGES_MAX, Change, Limits};
+use box_api::control::{BoxSettings, BoxState, CHANGES_MAX, Change, Limits, Profile};
 use box_api::egress::Logins;
 use box_api::network::NetSetName;
 use box_api::{BoxId, BoxName};
 use box_runtime::{LimitName, Runtime, RuntimeError, fault};
 use std::sync::Arc;
 
+const FREEZE_AFTER: &str = "freeze-after";
 /// Shortest deadline and shortest time before a freeze: about as often as boxes are looked at.
 const SETTING_MS_MIN: u64 = 1000;
 /// Longer times are a slip of the finger, and not all of them could be added to a date.
@@ -27,6 +29,10 @@ pub enum SettingError {
     Time { setting: &'static str },
     #[error("boxes cannot be frozen on this machine")]
     NoFreezer,
+    #[error("only a box of profile `root` can hold containers")]
+    NestedLocked,
+    #[error("a budget in money needs prices, and the settings have none")]
+    NoPrices,
 }
 
 /// Why a box was not changed.
@@ -84,7 +90,7 @@ async fn recipe(host: &Host, id: BoxId, changes: &[Change]) -> Result<Set, SetEr
     check_list(changes)?;
     // A box may end by itself at any moment: then its row is changed once more, as one that stands.
     loop {
-        let (_held, before) = hold(host, id).await?;
+        let (held, before) = hold(host, id).await?;
         let mut record = before.clone();
         for change in changes {
             apply(&mut record, change);
@@ -98,6 +104,12 @@ async fn recipe(host: &Host, id: BoxId, changes: &[Change]) -> Result<Set, SetEr
         };
         let runtime = host.runtime_of(&before).map_err(engine)?;
         check_settings(&**runtime, &record.settings)?;
+        if record.settings.nested && record.profile == Profile::Locked {
+            return Err(SettingError::NestedLocked.into());
+        }
+        if record.settings.budget != before.settings.budget {
+            budget::check(host, &record.settings)?;
+        }
         if record.settings.net_set != before.settings.net_set {
             check_net_set(host, &record.settings)?;
         }
@@ -124,12 +136,14 @@ async fn recipe(host: &Host, id: BoxId, changes: &[Change]) -> Result<Set, SetEr
                 if record.settings.logins != Logins::Placeholder {
                     credentials::logins::forget(host, id).await?;
                 }
-                let is_for_egress = before.settings.logins != record.settings.logins
-                    || before.settings.github != record.settings.github
-                    || before.settings.net_set != record.settings.net_set
-                    || network::differs(&before.settings, &record.settings);
+                let is_for_egress = is_for_egress(&before.settings, &record.settings);
+                // What box-egress is told is the row as it is by then, whoever changes it next.
+                drop(held);
+                if before.settings.budget != record.settings.budget {
+                    host.live.spend(id);
+                }
                 if is_for_egress && record.state == BoxState::Running {
-                    host.egress.admit(&record, None).await;
+                    network::rules::tell(host, vec![id]).await;
                 }
                 let later = later(&**runtime, &before, &record);
                 return Ok(Set { record, later });
@@ -142,6 +156,15 @@ async fn recipe(host: &Host, id: BoxId, changes: &[Change]) -> Result<Set, SetEr
             }
         }
     }
+}
+
+/// Whether box-egress is to be told of what changed.
+fn is_for_egress(before: &BoxSettings, after: &BoxSettings) -> bool {
+    before.logins != after.logins
+        || before.accounts != after.accounts
+        || before.github != after.github
+        || before.net_set != after.net_set
+        || network::differs(before, after)
 }
 
 async fn hold(host: &Host, id: BoxId) -> Result<(Held, BoxRecord), SetError> {
@@ -198,6 +221,7 @@ fn apply(record: &mut BoxRecord, change: &Change) {
         Change::NetConnections(count) => settings.net_connections = *count,
         Change::OnSignal(what) => settings.on_signal = *what,
         Change::Priority(priority) => settings.priority = *priority,
+        Change::Budget(budget) => settings.budget.clone_from(budget),
         Change::NetSet(name) => settings.net_set.clone_from(name),
         Change::Title(title) => record.title.clone_from(title),
     }
@@ -223,14 +247,15 @@ pub(super) fn check_settings(
 ) -> Result<(), SettingError> {
     let times = [
         ("deadline", settings.deadline_ms),
-        ("freeze-after", settings.freeze_after_ms),
+        (FREEZE_AFTER, settings.freeze_after_ms),
     ];
     for (setting, ms) in times {
-        if ms.is_some_and(|ms| !(SETTING_MS_MIN..=SETTING_MS_MAX).contains(&ms)) {
+        let never = setting == FREEZE_AFTER && ms == Some(0);
+        if !never && ms.is_some_and(|ms| !(SETTING_MS_MIN..=SETTING_MS_MAX).contains(&ms)) {
             return Err(SettingError::Time { setting });
         }
     }
-    if settings.freeze_after_ms.is_some() && runtime.freezer().is_none() {
+    if settings.freeze_after_ms.is_some_and(|ms| ms > 0) && runtime.freezer().is_none() {
         return Err(SettingError::NoFreezer);
     }
     Ok(())

@@ -78,6 +78,9 @@ const PROXY_VARIABLES: &[&str] = &[
     "grpc_proxy",
 ];
 
+/// A box that holds containers has no cgroups to show them, which podman takes for an old kernel.
+const NO_CGROUPS_HERE: (&str, &str) = ("PODMAN_IGNORE_CGROUPSV1_WARNING", "1");
+
 /// Nothing but the box itself: an entry for private networks makes clients dial directly.
 const NO_PROXY: &str = "localhost,127.0.0.1,::1";
 
@@ -92,7 +95,7 @@ pub fn spec_of(host: &Host, record: &BoxRecord) -> BoxSpec {
         id_offset: record.id_offset,
         mounts: pack_mounts(host),
         files: placed_files(host, record),
-        env: environment(record.profile),
+        env: environment(record),
         nesting: if record.settings.nested {
             Nesting::Allowed
         } else {
@@ -103,7 +106,7 @@ pub fn spec_of(host: &Host, record: &BoxRecord) -> BoxSpec {
 
 /// Every installed pack, each at its own place.
 fn pack_mounts(host: &Host) -> Vec<Mount> {
-    let installed = agents::profiles().iter().filter_map(|profile| {
+    let installed = agents::profiles().filter_map(|profile| {
         let source = agents::installed(profile, &host.paths.data)?;
         Some(Mount {
             source,
@@ -152,9 +155,9 @@ fn user(profile: Profile) -> (&'static str, &'static str) {
 }
 
 /// What every process of a box starts with. Nothing here is a secret or differs between boxes of
-/// one profile.
-fn environment(profile: Profile) -> Vec<(String, String)> {
-    let (user, home) = user(profile);
+/// one profile and the same setting of `nested`.
+fn environment(record: &BoxRecord) -> Vec<(String, String)> {
+    let (user, home) = user(record.profile);
     let plain = [
         ("USER", user),
         ("LOGNAME", user),
@@ -179,7 +182,12 @@ fn environment(profile: Profile) -> Vec<(String, String)> {
     ];
     let bundles = BUNDLE_VARIABLES.iter().map(|name| (*name, BUNDLE_IN_BOX));
     let proxies = PROXY_VARIABLES.iter().map(|name| (*name, PROXY_IN_BOX));
-    let all = plain.into_iter().chain(bundles).chain(proxies);
+    let nested = record.settings.nested.then_some(NO_CGROUPS_HERE);
+    let all = plain
+        .into_iter()
+        .chain(bundles)
+        .chain(proxies)
+        .chain(nested);
     all.map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
 }

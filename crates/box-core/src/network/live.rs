@@ -6,7 +6,7 @@ use box_api::control::Traffic;
 use box_api::egress::Passed;
 use box_api::egress::traffic::{Open, Signal};
 use box_api::network::{NetLine, NetProcess};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 
@@ -33,6 +33,8 @@ struct Inner {
     raised: mpsc::Sender<Signal>,
     taken: Mutex<mpsc::Receiver<Signal>>,
     lookups: Arc<Semaphore>,
+    /// Boxes whose models cost something since somebody looked at their budgets.
+    spent: watch::Sender<BTreeSet<BoxId>>,
 }
 
 impl Default for Live {
@@ -43,6 +45,7 @@ impl Default for Live {
             raised,
             taken: Mutex::new(taken),
             lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)),
+            spent: watch::channel(BTreeSet::new()).0,
         }))
     }
 }
@@ -250,6 +253,20 @@ impl Live {
     /// The next signal. For the one task that acts on them.
     pub(crate) async fn signal(&self) -> Option<Signal> {
         self.0.taken.lock().await.recv().await
+    }
+
+    /// The budgets of a box are to be looked at.
+    pub(crate) fn spend(&self, id: BoxId) {
+        self.0.spent.send_if_modified(|spent| spent.insert(id));
+    }
+
+    /// Boxes whose budgets are to be looked at; waits until there are some. For the one task that
+    /// looks.
+    pub(crate) async fn spent(&self) -> BTreeSet<BoxId> {
+        let mut changed = self.0.spent.subscribe();
+        // The sender lives as long as this.
+        drop(changed.wait_for(|spent| !spent.is_empty()).await);
+        self.0.spent.send_replace(BTreeSet::new())
     }
 
     /// Room to look for one more program, if there is any.

@@ -6,10 +6,12 @@ use crate::boxes::{self, BoxRecord};
 use crate::credentials;
 use crate::events;
 use crate::host::Host;
+use crate::paths::Paths;
 use crate::policy::{self, Levelled, Unknown};
+use crate::random::Random;
 use crate::settings::{Settings, SettingsError};
 use crate::store::{Durability, StoreError};
-use box_api::control::{EventKind, NetPreset};
+use box_api::control::{BoxState, EventKind, NetPreset};
 use box_api::egress::{Entry, EntryError, HostName, HostPattern, PrivateEntry};
 use box_api::network::{Finding, PolicyEntry, PolicyShown, Weight};
 use box_api::{BoxName, Owner};
@@ -417,6 +419,38 @@ pub async fn reload(host: &Host) -> Result<Vec<Finding>, ReloadError> {
     let findings = lint::of_settings(&read);
     host.current.replace(read);
     tracing::info!("the settings were read again");
+    // Boxes that start from now on trust what the settings say now.
+    remake(host, crate::egress::prepare).await?;
     host.egress.reload().await?;
     Ok(findings)
+}
+
+/// Makes another CA and hands it over (C139). Gives the boxes that run: they trust the old one until
+/// they are started again.
+///
+/// # Errors
+/// [`ReloadError`]
+pub async fn new_ca(host: &Host) -> Result<Vec<BoxName>, ReloadError> {
+    remake(host, crate::egress::replace_ca).await?;
+    tracing::info!("the CA was replaced");
+    host.egress.reload().await?;
+    let all = host.store.read(boxes::rows::all).await;
+    let all = all.map_err(|_| ReloadError::Ending)?;
+    let running = all
+        .into_iter()
+        .filter(|record| matches!(record.state, BoxState::Running | BoxState::Starting));
+    Ok(running.map(|record| record.name).collect())
+}
+
+/// What makes the files boxes are given.
+type Remake = fn(&Paths, &Settings, &dyn Random) -> Result<(), crate::egress::PrepareError>;
+
+/// One at a time: the files are born under the same names.
+async fn remake(host: &Host, how: Remake) -> Result<(), ReloadError> {
+    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let _turn = TURN.lock().await;
+    let (paths, settings) = (host.paths.clone(), host.current.now());
+    let random = host.random.clone();
+    let made = tokio::task::spawn_blocking(move || how(&paths, &settings, &*random));
+    Ok(made.await.map_err(|_| ReloadError::Ending)??)
 }

@@ -1,6 +1,6 @@
 //! Entries owners added: for one box, or for all of theirs. Deny wins over allow.
 
-use crate::boxes::{self, rows};
+use crate::boxes::{self, BoxRecord, rows};
 use crate::host::Host;
 use crate::store::StoreError;
 use box_api::control::BoxState;
@@ -172,19 +172,30 @@ pub fn private(connection: &Connection, id: &BoxId) -> rusqlite::Result<Vec<Priv
     Ok(entries)
 }
 
-/// Tells box-egress what now holds: for one box, or every box of the owner that runs.
+/// Tells box-egress what now holds: for one box, or every box of the owner that runs. Returns once
+/// it holds there.
 ///
 /// # Errors
 /// What the store said.
 pub async fn hand_over(host: &Host, owner: Owner, box_id: Option<BoxId>) -> Result<(), StoreError> {
-    let running = match box_id {
+    let all: Vec<BoxRecord> = match box_id {
         Some(id) => boxes::get(host, id).await?.into_iter().collect(),
         None => host.store.read(rows::all).await?,
     };
-    for record in running {
-        if record.owner == owner && record.state == BoxState::Running {
-            host.egress.admit(&record, None).await;
-        }
-    }
+    let running = all.iter().filter(|record| {
+        record.owner == owner && matches!(record.state, BoxState::Running | BoxState::Starting)
+    });
+    tell(host, running.map(|record| record.id).collect()).await;
     Ok(())
+}
+
+/// Tells box-egress what the rows say of boxes now. One that is away lets nothing through, and is
+/// told when it is back.
+pub(crate) async fn tell(host: &Host, running: Vec<BoxId>) {
+    if running.is_empty() {
+        return;
+    }
+    if let Err(error) = host.egress.retell(running).await {
+        tracing::warn!(%error, "box-egress was not told yet what holds for boxes");
+    }
 }

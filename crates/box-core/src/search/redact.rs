@@ -29,7 +29,7 @@ const AFTER_CHARS_MIN: usize = 16;
 
 /// Longest first: the longer one says more.
 static PREFIXES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let shapes = kinds::all().iter().flat_map(|kind| &kind.shapes);
+    let shapes = kinds::all().flat_map(|kind| &kind.shapes);
     let known = shapes.map(|shape| shape.prefix.as_str()).chain(OTHERS);
     let mut all: Vec<String> = known
         .filter(|prefix| prefix.len() >= 3)

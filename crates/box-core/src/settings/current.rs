@@ -1,4 +1,4 @@
-//! The settings as they hold now: `[net]` and `[egress]` can be read again while the host runs.
+//! The settings as they hold now: `[net]`, `[egress]` and `[budget]` can be read again while the host runs.
 
 use super::environment::Environment;
 use super::{Settings, SettingsError};
@@ -35,7 +35,7 @@ impl Current {
         Settings::load_with(&self.path, &self.environment)
     }
 
-    /// Replaces what can be replaced: `[net]` and `[egress]`. The rest is as it was at the start.
+    /// Replaces what can be replaced: `[net]`, `[egress]` and `[budget]`. The rest is as it was at the start.
     pub fn replace(&self, read: Settings) {
         self.now.send_modify(|now| {
             *now = Arc::new(Settings {
@@ -44,6 +44,7 @@ impl Current {
                 preset: read.preset,
                 net: read.net,
                 upstream: read.upstream,
+                budget: read.budget,
                 ..Settings::clone(now)
             });
         });

@@ -16,6 +16,10 @@ pub const ALLOWED_HOSTS: &str = "EGRESS_ALLOWED_HOSTS";
 const HOLD_MINUTES: &str = "PERMISSION_HOLD_MINUTES";
 /// `hold` or `deny`: what then.
 const FALLBACK: &str = "PERMISSION_FALLBACK";
+/// Who runs the host, for push services (C115).
+const PUSH_SUBJECT: &str = "PUSH_SUBJECT";
+/// Seconds a turn must be over before that is told (C112).
+const SETTLE_SECONDS: &str = "AGENT_SETTLE_SECONDS";
 /// In the order curl looks for them.
 const PROXY: [&str; 2] = ["https_proxy", "HTTPS_PROXY"];
 const NO_PROXY: [&str; 2] = ["no_proxy", "NO_PROXY"];
@@ -26,6 +30,8 @@ pub struct Environment {
     allowed_hosts: Option<String>,
     hold_minutes: Option<String>,
     fallback: Option<String>,
+    push_subject: Option<String>,
+    settle_seconds: Option<String>,
     /// The name of the variable and its value, which can hold a password.
     proxy: Option<(&'static str, Zeroizing<String>)>,
     no_proxy: Option<(&'static str, String)>,
@@ -52,6 +58,8 @@ impl Environment {
             allowed_hosts: text(ALLOWED_HOSTS),
             hold_minutes: text(HOLD_MINUTES).filter(|value| !value.is_empty()),
             fallback: text(FALLBACK).filter(|value| !value.is_empty()),
+            push_subject: text(PUSH_SUBJECT).filter(|value| !value.is_empty()),
+            settle_seconds: text(SETTLE_SECONDS).filter(|value| !value.is_empty()),
             proxy: first(PROXY).map(|(name, value)| (name, Zeroizing::new(value))),
             no_proxy: first(NO_PROXY),
         }
@@ -79,6 +87,14 @@ impl Environment {
             }
         }
         self.complete_hold(settings)?;
+        let subject = self
+            .push_subject
+            .as_deref()
+            .map(|text| (PUSH_SUBJECT, text));
+        let settle = self.settle_seconds.as_deref();
+        let settle = settle.map(|text| (SETTLE_SECONDS, text));
+        let put = settings.push.complete(subject, settle);
+        put.map_err(|(variable, why)| SettingsError::Environment { variable, why })?;
         let upstream = &mut settings.upstream;
         if let Some((name, url)) = &self.proxy
             && upstream.proxy.origin == Origin::Default

@@ -1,7 +1,7 @@
 //! From TOML to [`Settings`]: one table of keys, so that what is known and what is read cannot
 //! differ.
 
-use super::{Origin, SealChoice, Setting, Settings, SettingsError, upstream};
+use super::{Origin, SealChoice, Setting, Settings, SettingsError, idle, upstream};
 use crate::decisions::Fallback;
 use crate::suggest::nearest;
 use box_api::control::{NetPreset, Profile};
@@ -46,6 +46,8 @@ const KEYS: &[(&str, Put)] = &[
     ("page.hosts", |s, v, from| s.page.put_hosts(v, from)),
     ("page.proxies", |s, v, from| s.page.put_proxies(v, from)),
     ("page.metrics", |s, v, from| s.page.put_metrics(v, from)),
+    ("push.subject", |s, v, from| s.push.put_subject(v, from)),
+    ("push.settle", |s, v, from| s.push.put_settle(v, from)),
     ("limits.cpus", |s, v, from| {
         put(&mut s.limits.cpu_milli, cpus(v)?, from)
     }),
@@ -88,6 +90,17 @@ const KEYS: &[(&str, Put)] = &[
     }),
     ("decisions.permission_fallback", |s, v, from| {
         put(&mut s.permission_fallback, Fallback::parse(text(v)?)?, from)
+    }),
+    ("budget.limits", |s, v, from| s.budget.put_limits(v, from)),
+    ("budget.prices", |s, v, from| s.budget.put_prices(v, from)),
+    ("box.freeze_after", |s, v, from| {
+        put(&mut s.freeze_after_ms, idle::time(v)?, from)
+    }),
+    ("pool.max", |s, v, from| {
+        put(&mut s.pool_max, idle::spares(v)?, from)
+    }),
+    ("pool.reserve", |s, v, from| {
+        put(&mut s.pool_reserve_bytes, Some(bytes(v, MIB)?), from)
     }),
     ("trash.days", |s, v, from| {
         put(&mut s.trash_days, count(v, 0)?, from)
@@ -249,7 +262,7 @@ fn cpus(value: &Value) -> Result<u32, String> {
     Ok((cpus * 1000.0).round() as u32)
 }
 
-fn count(value: &Value, least: u32) -> Result<u32, String> {
+pub(super) fn count(value: &Value, least: u32) -> Result<u32, String> {
     let number = value
         .as_integer()
         .ok_or_else(|| format!("it is {}, not a whole number", value.type_str()))?;

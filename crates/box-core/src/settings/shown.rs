@@ -1,8 +1,9 @@
 //! Settings as a person sees them: every key, its value as the file would have it, and where the
 //! value came from.
 
+use super::budget::shown_prices;
 use super::net::shown_sets;
-use super::{LimitSettings, Origin, Setting, Settings};
+use super::{LimitSettings, Origin, Setting, Settings, idle};
 use box_api::control::{NetPreset, Profile};
 use box_api::egress::upstream::Told;
 
@@ -26,8 +27,8 @@ impl Settings {
             preset,
             net,
             upstream,
-            page,
             limits,
+            budget,
             ..
         } = self;
         let mut all = vec![
@@ -69,17 +70,37 @@ impl Settings {
             row("net.deny", &net.deny, |all| list(all)),
             row("net.sets", &net.sets, shown_sets),
         ];
+        all.extend(self.shown_page());
         all.extend([
+            row("budget.limits", &budget.limits, |limits| {
+                if limits.is_off() {
+                    String::new()
+                } else {
+                    quoted(limits)
+                }
+            }),
+            row("budget.prices", &budget.prices, shown_prices),
+        ]);
+        all.extend(limits.shown());
+        all.extend(self.shown_kept());
+        all
+    }
+
+    /// The page, and whom it tells.
+    fn shown_page(&self) -> [Shown; 6] {
+        let Self { page, push, .. } = self;
+        [
             row("page.listen", &page.listen, |listen| {
                 quoted(&listen.shown())
             }),
             row("page.hosts", &page.hosts, |all| list(all)),
             row("page.proxies", &page.proxies, |all| list(all)),
             row("page.metrics", &page.metrics, ToString::to_string),
-        ]);
-        all.extend(limits.shown());
-        all.extend(self.shown_kept());
-        all
+            row("push.subject", &push.subject, |subject| {
+                subject.as_ref().map(quoted).unwrap_or_default()
+            }),
+            row("push.settle", &push.settle_s, ToString::to_string),
+        ]
     }
 
     /// What is kept and for how long, and what waits.
@@ -94,6 +115,9 @@ impl Settings {
             permission_hold,
             permission_fallback,
             trash_days,
+            freeze_after_ms,
+            pool_max,
+            pool_reserve_bytes,
             ..
         } = self;
         vec![
@@ -118,6 +142,13 @@ impl Settings {
                 |fallback| quoted(&fallback.word()),
             ),
             row("trash.days", trash_days, ToString::to_string),
+            row("box.freeze_after", freeze_after_ms, |ms| {
+                quoted(&idle::shown(*ms))
+            }),
+            row("pool.max", pool_max, ToString::to_string),
+            row("pool.reserve", pool_reserve_bytes, |bytes| {
+                bytes.map(size).unwrap_or_default()
+            }),
         ]
     }
 }

@@ -77,6 +77,12 @@ pub(super) fn take_link(
         .map(|(owner, tier, _)| (owner, tier)))
 }
 
+pub(super) fn link_waits(tables: &Connection, key: &Key, now_ms: i64) -> rusqlite::Result<bool> {
+    tables
+        .prepare_cached("SELECT 1 FROM pairing_links WHERE key = ? AND ends_at_ms > ?")?
+        .exists((key, now_ms))
+}
+
 pub(super) fn insert(
     tables: &Transaction<'_>,
     key: &Key,

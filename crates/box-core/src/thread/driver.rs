@@ -311,6 +311,10 @@ impl<'a> Driver<'a> {
                 self.input(ThreadInput::Resume { by });
                 self.reply(reply, ());
             }
+            Mail::Budget { input, reply } => {
+                self.input(input);
+                self.reply(reply, ());
+            }
             Mail::Answer {
                 decision,
                 option,

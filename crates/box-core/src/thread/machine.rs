@@ -98,7 +98,16 @@ impl Machine for BoxMachine {
             .iter()
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        variables.extend(credentials::environment_for_process(&host, &record).await?);
+        let mut of_box = credentials::environment_for_process(&host, &record).await?;
+        for (name, other) in &profile.same_as {
+            let value = of_box.iter().find(|(its, _)| its == other);
+            let Some(value) = value.map(|(_, value)| value.clone()) else {
+                continue;
+            };
+            of_box.retain(|(its, _)| its != name);
+            of_box.push((name.clone(), value));
+        }
+        variables.extend(of_box);
         let folder = WORKSPACE.to_owned();
         Ok(Command {
             arguments: profile.command.clone(),

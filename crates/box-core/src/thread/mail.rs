@@ -3,6 +3,7 @@
 use super::acts::{Act, ActFailure};
 use super::back::GoneBack;
 use super::saved::ThreadRecord;
+use super::state::ThreadInput;
 use crate::acp::send::prompt_fits;
 use crate::journal::{Feed, Place, Subscription};
 use crate::store::{Store, StoreError};
@@ -57,6 +58,11 @@ pub(super) enum Mail {
     Park {
         until_ms: Option<i64>,
         by: String,
+        reply: oneshot::Sender<Result<(), StoreError>>,
+    },
+    /// A budget is used up, or has room again.
+    Budget {
+        input: ThreadInput,
         reply: oneshot::Sender<Result<(), StoreError>>,
     },
     /// `by` is absent when its time has come.
@@ -250,6 +256,29 @@ impl ThreadHandle {
     /// [`ThreadError`]
     pub(crate) async fn resume(&self, by: Option<String>) -> Result<(), ThreadError> {
         self.ask(|reply| Mail::Resume { by, reply }).await
+    }
+
+    /// A budget is used up: the running turn is interrupted, and nothing begins before `until_ms`
+    /// or [`Self::unpause`].
+    ///
+    /// # Errors
+    /// [`ThreadError`]
+    pub(crate) async fn pause(
+        &self,
+        until_ms: Option<i64>,
+        why: String,
+    ) -> Result<(), ThreadError> {
+        let input = ThreadInput::Pause { until_ms, why };
+        self.ask(|reply| Mail::Budget { input, reply }).await
+    }
+
+    /// What a budget parked goes on; `why` is told in the journal.
+    ///
+    /// # Errors
+    /// [`ThreadError`]
+    pub(crate) async fn unpause(&self, why: String) -> Result<(), ThreadError> {
+        let input = ThreadInput::Unpause { why };
+        self.ask(|reply| Mail::Budget { input, reply }).await
     }
 
     /// The files of the box are as they were, and so is the conversation: its agent ends, and the

@@ -19,9 +19,19 @@ pub struct Parked {
     pub(crate) since_ms: i64,
     /// What the agent is asked when it goes on, before the prompts that wait.
     pub(super) prompt: Option<String>,
+    /// Whether a budget parked it, which may let it go on as well.
+    #[serde(default)]
+    pub(super) budget: bool,
 }
 
 impl ThreadState {
+    /// It stands behind a conversation that its agent had elsewhere.
+    pub(super) fn goes_on_with(&mut self, known_as: Option<String>, title: String, next_seq: u64) {
+        self.known_as = known_as;
+        self.title = title;
+        self.next_seq = next_seq;
+    }
+
     /// Whether an open decision takes this answer.
     ///
     /// # Errors
@@ -63,6 +73,9 @@ impl ThreadState {
 pub(super) fn is_held(about: DecisionKind) -> bool {
     match about {
         DecisionKind::Permission | DecisionKind::Plan => true,
-        DecisionKind::Question | DecisionKind::Network | DecisionKind::Push => false,
+        DecisionKind::Question
+        | DecisionKind::Network
+        | DecisionKind::Push
+        | DecisionKind::Budget => false,
     }
 }

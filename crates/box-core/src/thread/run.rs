@@ -2,9 +2,11 @@
 
 mod home;
 mod open;
+mod recorded;
 mod repo;
 
 pub use open::open;
+pub use recorded::{TakeInError, take_in};
 pub use repo::RepoError;
 
 use super::acts::ActError;
@@ -21,7 +23,7 @@ use crate::inside::InsideError;
 use crate::lifecycle::{self, CreateError, SetupError, StartError};
 use crate::store::{Durability, StoreError};
 use box_api::control::{Accounts, NewBox, Run};
-use box_api::{BoxName, ThreadId};
+use box_api::{BoxId, BoxName, ThreadId};
 use box_runtime::Progress;
 use repo::RepoUrl;
 use std::sync::Arc;
@@ -146,8 +148,8 @@ pub async fn run_with(
     let profile = agents::find(&asked.agent)?;
     let repo = asked.repo.as_deref().map(parse_repo).transpose()?;
     check_prompt(profile, &asked.prompt)?;
-    let accounts = accounts(host, caller, &asked).await?;
-    check_credential(host, caller, profile, &accounts).await?;
+    let wanted = wanted(host, caller, &asked).await?;
+    check_credential(host, caller, profile, &wanted).await?;
     agents::ensure(profile, &host.paths.data, &*progress).await?;
 
     let (record, made) = open_box(host, caller, &asked, &progress).await?;
@@ -190,14 +192,33 @@ fn check_prompt(profile: &AgentProfile, prompt: &str) -> Result<(), PromptError>
     Ok(())
 }
 
-/// The accounts of the box that is meant: one that is there, or a new one.
-async fn accounts(host: &Host, caller: &Caller, asked: &Run) -> Result<Accounts, RunError> {
+/// What the account of an agent is looked for in: a box that is there, or a new one.
+#[derive(Debug)]
+struct Wanted {
+    there: Option<BoxId>,
+    accounts: Accounts,
+}
+
+impl Wanted {
+    fn of(record: &BoxRecord) -> Self {
+        Self {
+            there: Some(record.id),
+            accounts: record.settings.accounts.clone(),
+        }
+    }
+}
+
+async fn wanted(host: &Host, caller: &Caller, asked: &Run) -> Result<Wanted, RunError> {
+    let new = || Wanted {
+        there: None,
+        accounts: asked.settings.accounts.clone(),
+    };
     let Some(name) = &asked.name else {
-        return Ok(asked.settings.accounts.clone());
+        return Ok(new());
     };
     match boxes::find(host, caller, name).await {
-        Ok(record) => Ok(record.settings.accounts),
-        Err(FindError::Unknown { .. }) => Ok(asked.settings.accounts.clone()),
+        Ok(record) => Ok(Wanted::of(&record)),
+        Err(FindError::Unknown { .. }) => Ok(new()),
         Err(error) => Err(error.into()),
     }
 }
@@ -206,19 +227,21 @@ async fn check_credential(
     host: &Host,
     caller: &Caller,
     profile: &AgentProfile,
-    accounts: &Accounts,
+    wanted: &Wanted,
 ) -> Result<(), RunError> {
     let Some(credential) = &profile.credential else {
         return Ok(());
     };
     // Said of the box, once it is found.
-    if *accounts == Accounts::None {
+    if wanted.accounts == Accounts::None {
         return Ok(());
     }
     let (agent, kind) = (profile.name.clone(), credential.kind.clone());
-    let presence = credentials::presence(host, caller.owner, &kind, accounts);
+    let presence = credentials::presence(host, caller.owner, &kind, &wanted.accounts);
     match presence.await? {
         Presence::Present => Ok(()),
+        // Somebody logged in to it in there.
+        Presence::Absent if credentials::logins::has(host, wanted.there, &kind).await? => Ok(()),
         Presence::Absent => Err(RunError::NoCredential { agent, kind }),
         Presence::Lost => Err(RunError::CredentialLost { agent, kind }),
     }

@@ -7,19 +7,21 @@ use super::back::GoneBack;
 use super::parked::Parked;
 mod background;
 mod offer;
+mod phase;
 mod queue;
 
 pub(super) use background::{Background, Changed, Stop};
 pub use offer::ChooseError;
 pub(super) use offer::Offer;
+pub(super) use phase::{Opening, Phase, Repeats, Sure};
 #[cfg(test)]
 pub(super) use queue::QUEUE_PROMPTS_MAX;
 pub(super) use queue::{Queue, Steering, Urgency};
 
-use crate::acp::setup::ModeSetter;
 use crate::acp::update::Voice;
 use crate::acp::{Ask, RpcId};
 use crate::agents::AgentProfile;
+use crate::agents::profile::Repeating;
 use box_api::decision::FormAnswer;
 use box_api::thread::{ChosenOption, DecisionOption, Item, ThreadAbilities, TurnOutcome};
 use box_api::thread::{
@@ -51,6 +53,9 @@ pub struct Settings {
     /// The ACP method that takes the box's account, for an agent that wants to be told.
     #[serde(default)]
     pub authenticate: Option<String>,
+    /// When the agent repeats a conversation it takes up.
+    #[serde(default)]
+    pub repeating: Repeating,
 }
 
 /// Whether a thread's agent is to ask before it acts.
@@ -78,6 +83,7 @@ impl Settings {
             login: profile.login.clone(),
             meta: profile.session_meta.clone(),
             authenticate: profile.authenticate.clone(),
+            repeating: profile.quirks.repeating,
         }
     }
 }
@@ -91,6 +97,9 @@ pub struct ThreadState {
     /// Counts the starts of the agent.
     pub generation: u32,
     pub(super) phase: Phase,
+    /// There while the agent may still be repeating a conversation it took up.
+    #[serde(default)]
+    pub(super) repeats: Option<Repeats>,
     /// What the agent calls the conversation.
     pub(super) known_as: Option<String>,
     /// The start of the agent in which it was last told to take the box's account.
@@ -145,56 +154,6 @@ pub(super) enum TitledBy {
     Person,
 }
 
-/// How far the agent's process is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Phase {
-    /// There is none; the next prompt starts one.
-    Absent,
-    /// Asked for; the guest has not said yet that it runs.
-    Starting,
-    /// It was greeted.
-    Greeting {
-        rpc: i64,
-        by_ms: i64,
-    },
-    /// A conversation is being opened.
-    Opening {
-        rpc: i64,
-        by_ms: i64,
-        how: Opening,
-    },
-    /// The account of the box is being named to it, because it asked for one.
-    Authenticating {
-        rpc: i64,
-        by_ms: i64,
-    },
-    /// The mode is being set.
-    SettingMode {
-        rpc: i64,
-        by_ms: i64,
-        wanted: String,
-        setter: ModeSetter,
-    },
-    /// What a person chose before is being told to it, one thing at a time.
-    Choosing {
-        rpc: i64,
-        by_ms: i64,
-        chosen: ChosenOption,
-    },
-    Ready,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Opening {
-    New,
-    /// The agent repeats what the journal has already; none of it is written again.
-    Load,
-    /// As a copy of another one; the journal has that one's rows.
-    Fork,
-}
-
 /// The prompt that is being worked on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Turn {
@@ -208,6 +167,9 @@ pub(super) struct Turn {
     pub(super) again: Again,
     /// What the agent reported about itself.
     pub(super) health: Health,
+    /// It is cancelled only to go on later.
+    #[serde(default)]
+    pub(super) paused: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -303,6 +265,15 @@ pub enum ThreadInput {
         until_ms: Option<i64>,
         by: String,
     },
+    /// A budget is used up; `why` says which.
+    Pause {
+        until_ms: Option<i64>,
+        why: String,
+    },
+    /// There is room in the budget again, by whom or why.
+    Unpause {
+        why: String,
+    },
     /// Goes on where it was parked; `by` is a person, or absent when its time has come.
     Resume {
         by: Option<String>,
@@ -395,6 +366,7 @@ impl ThreadState {
             title: String::new(),
             generation: 0,
             phase: Phase::Absent,
+            repeats: None,
             known_as: None,
             authenticated_in: None,
             mode: None,
@@ -444,14 +416,7 @@ impl ThreadState {
 
     /// When [`ThreadInput::Tick`] is wanted next.
     pub fn deadline_ms(&self) -> Option<i64> {
-        let setup = match &self.phase {
-            Phase::Greeting { by_ms, .. }
-            | Phase::Opening { by_ms, .. }
-            | Phase::Authenticating { by_ms, .. }
-            | Phase::SettingMode { by_ms, .. }
-            | Phase::Choosing { by_ms, .. } => Some(*by_ms),
-            Phase::Absent | Phase::Starting | Phase::Ready => None,
-        };
+        let setup = self.phase.by_ms(self.repeats.as_ref());
         let cancel = self.turn.as_ref().and_then(|turn| turn.cancel_by_ms);
         let steering = self.queue.on_their_way().map(|(_, by_ms)| by_ms).min();
         [setup, cancel, steering, self.hold_over_ms()]

@@ -13,6 +13,7 @@ mod background;
 mod choose;
 mod park;
 mod queue;
+mod repeats;
 mod rows;
 mod turn;
 
@@ -86,6 +87,8 @@ impl ThreadState {
                 by,
             } => step.answer_form(decision, &answer, &by),
             ThreadInput::Park { until_ms, by } => step.park(until_ms, &by),
+            ThreadInput::Pause { until_ms, why } => step.pause(until_ms, &why),
+            ThreadInput::Unpause { why } => step.unpause(&why),
             ThreadInput::Resume { by } => step.resume(by.as_deref()),
             ThreadInput::WentBack(gone) => step.went_back(gone),
             ThreadInput::Started => step.started(),

@@ -8,6 +8,7 @@ use crate::boxes::{self, BoxRecord, rows};
 use crate::events::{self, size};
 use crate::host::Host;
 use crate::lifecycle::{self, STOP_GRACE};
+use crate::processes;
 use crate::store::StoreError;
 use crate::thread;
 use box_api::BoxId;
@@ -89,8 +90,11 @@ impl Watch {
         if !usage.frozen {
             see_thawed(host, record, &pulse).await;
         }
+        let traffic = host.live.traffic(&record.id, now_ms);
         let look = Look {
             now_ms,
+            moves_bytes: traffic.sent_per_second > 0 || traffic.received_per_second > 0,
+            freeze_after_ms: freeze_after(host, record),
             usage,
             held: pulse.is_held(),
             touched_ms: pulse.last_ms(),
@@ -132,8 +136,9 @@ async fn do_it(
         }
         Act::Keep(counted) => runs::keep(host, record.id, counted).await,
         Act::Freeze { idle_ms } => {
-            // A turn is work even while the agent waits for its model.
-            if turn_is_open(host, record.id).await? {
+            // A turn is work even while the agent waits for its model, and so is what was started to
+            // outlive its caller even while it sleeps (C96).
+            if turn_is_open(host, record.id).await? || processes::run_in(host, record.id).await? {
                 pulse.beat(host.now_ms());
                 return Ok(());
             }
@@ -156,6 +161,14 @@ async fn do_it(
             Ok(())
         }
     }
+}
+
+/// What the box says, else what the settings do (D12); 0 is never.
+pub(crate) fn freeze_after(host: &Host, record: &BoxRecord) -> Option<u64> {
+    let freezes = host.runtime_of(record).ok()?.freezer().is_some();
+    let ms = record.settings.freeze_after_ms;
+    let ms = ms.unwrap_or(host.settings.freeze_after_ms.value);
+    (freezes && ms > 0).then_some(ms)
 }
 
 async fn turn_is_open(host: &Host, id: BoxId) -> Result<bool, StoreError> {

@@ -49,6 +49,9 @@ pub(super) struct Look {
     pub(super) usage: Usage,
     /// Somebody has a hold on it.
     pub(super) held: bool,
+    /// Bytes went over the network within the last seconds.
+    pub(super) moves_bytes: bool,
+    pub(super) freeze_after_ms: Option<u64>,
     pub(super) touched_ms: i64,
     pub(super) limits: Limits,
     pub(super) settings: BoxSettings,
@@ -109,7 +112,7 @@ impl Watched {
                 acts.push(Act::Keep(self.run));
             }
         }
-        if busy(before, look) {
+        if look.moves_bytes || busy(before, look) {
             acts.push(Act::Beat);
         } else {
             acts.extend(idle(look));
@@ -206,7 +209,7 @@ fn busy(before: Option<(i64, Usage)>, look: &Look) -> bool {
 }
 
 fn idle(look: &Look) -> Option<Act> {
-    let after_ms = look.settings.freeze_after_ms?;
+    let after_ms = look.freeze_after_ms?;
     let idle_ms = u64::try_from(look.now_ms - look.touched_ms).ok()?;
     let ripe = !look.held && !look.usage.frozen && idle_ms >= after_ms;
     ripe.then_some(Act::Freeze { idle_ms })

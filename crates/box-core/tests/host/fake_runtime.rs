@@ -3,6 +3,8 @@
 
 #[path = "fake_runtime/limits.rs"]
 mod limits;
+#[path = "fake_runtime/pool.rs"]
+mod pool;
 #[path = "fake_runtime/undo.rs"]
 mod undo;
 
@@ -12,7 +14,7 @@ use box_api::control::ImageInfo;
 use box_api::snapshot::SnapshotInfo;
 use box_runtime::{
     BoxSockets, BoxSpec, DEFAULT_IMAGE, Disk, Ended, ExecSpec, Execution, Freezer, Images, Limiter,
-    Observed, Processes, Progress, Prune, RunningProcess, Runtime, RuntimeError, Snapshots,
+    Observed, Pool, Processes, Progress, Prune, RunningProcess, Runtime, RuntimeError, Snapshots,
     Sockets, Started, Transparent, Unused, Usage,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,6 +77,9 @@ struct World {
     images: Vec<ImageInfo>,
     commands: Vec<ExecSpec>,
     reopened: usize,
+    /// Boxes begun ahead, and every id that ever was one's.
+    spares: BTreeSet<BoxId>,
+    begun: BTreeSet<BoxId>,
 }
 
 /// The engine. Clones share one world, as hosts that come after each other share a machine.
@@ -270,6 +275,8 @@ impl Runtime for FakeRuntime {
             }
             machine.spec = spec.clone();
             machine.ended = None;
+            world.spares.remove(&spec.id);
+            let machine = world.machines.get_mut(&spec.id).unwrap();
             std::mem::replace(&mut machine.running, true)
         };
         self.step(Step::Start, Hold::After).await?;
@@ -359,6 +366,10 @@ impl Runtime for FakeRuntime {
     }
 
     fn disk(&self) -> Option<&dyn Disk> {
+        Some(self)
+    }
+
+    fn pool(&self) -> Option<&dyn Pool> {
         Some(self)
     }
 }

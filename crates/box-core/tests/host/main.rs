@@ -5,6 +5,7 @@
     reason = "what cannot go on has failed"
 )]
 
+mod budget;
 mod create;
 mod credentials;
 mod egress;
@@ -17,6 +18,8 @@ mod images;
 mod logins;
 mod network;
 mod opening;
+mod pool;
+mod push;
 mod reconcile;
 mod replace;
 mod rig;

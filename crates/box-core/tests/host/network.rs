@@ -2,13 +2,15 @@
 //! before box-egress hears of it.
 
 use crate::fake_egress::FakeEgress;
-use crate::rig::{Rig, new_box, no_program, owner, quiet};
+use crate::rig::{PATIENCE, Rig, new_box, no_program, owner, quiet};
+use box_api::control::Change;
 use box_api::egress::policy::Unlisted;
 use box_api::egress::{Event, HostName, HostPattern, Passed};
 use box_api::thread::{Decision, DecisionKind};
 use box_api::{BoxId, DecisionId};
 use box_core::boxes::BoxRecord;
 use box_core::decisions::{self, AnswerError};
+use box_core::egress::LinkState;
 use box_core::network::log::{self, Since};
 use box_core::network::policy::{self, PolicyError, Wish};
 use box_core::network::rules::Scope;
@@ -179,6 +181,77 @@ async fn answers_outlive_the_host() {
     let still = decisions::open(&host, &owner()).await.unwrap();
     assert_eq!(still.len(), 1);
     assert_eq!(still[0].decision, open.decision);
+}
+
+/// Looked at without waiting: whoever was told that a change is done tries it at once.
+#[tokio::test]
+async fn a_change_is_done_when_box_egress_has_it_and_not_before() {
+    let stage = Stage::new().await;
+    let id = stage.made.id;
+    let entry = HostPattern::parse("fine.example").unwrap();
+    let wish = Wish {
+        net: None,
+        allow: vec![entry.to_string()],
+        deny: Vec::new(),
+        remove: Vec::new(),
+        private: Vec::new(),
+        scope: Scope::Box,
+        by: owner().owner,
+    };
+    policy::set(&stage.host, &stage.made, wish).await.unwrap();
+    let held = stage.fake.told.lock().await.boxes[&id].0.clone();
+    assert_eq!(held.allow, [entry]);
+    let change = Change::NetBudgetBytes(Some(1 << 20));
+    lifecycle::set(&stage.host, id, vec![change]).await.unwrap();
+    let held = stage.fake.told.lock().await.boxes[&id].0.clone();
+    assert_eq!(held.limits.budget_bytes, Some(1 << 20));
+    let asked = stage.asked("new.example", 443).await;
+    stage.answer(asked.decision, "all").await.unwrap();
+    let held = stage.fake.told.lock().await.boxes[&id].0.clone();
+    assert_eq!(held.allow.len(), 2, "{:?}", held.allow);
+}
+
+/// C139: another CA is in box-egress and in what boxes are given, and the old one in neither.
+#[tokio::test]
+async fn the_ca_is_replaced_everywhere_and_running_boxes_are_named() {
+    let stage = Stage::new().await;
+    let paths = stage.rig.paths();
+    let before = stage.fake.told.lock().await.ca_cert.clone().unwrap();
+    let restart = policy::new_ca(&stage.host).await.unwrap();
+    assert_eq!(restart, std::slice::from_ref(&stage.made.name));
+    let told = stage.fake.told.lock().await;
+    let after = told.ca_cert.clone().unwrap();
+    assert_ne!(before, after);
+    assert_eq!(std::fs::read_to_string(paths.ca_cert()).unwrap(), after);
+    for file in [paths.bundle(), paths.added_roots()] {
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(text.contains(&after) && !text.contains(&before));
+    }
+    let key = std::fs::read(paths.ca_dir().join("ca.key")).unwrap();
+    assert_eq!(told.ca_key, key);
+}
+
+#[tokio::test]
+async fn a_change_does_not_wait_for_a_box_egress_that_is_away() {
+    let stage = Stage::new().await;
+    let mut link = stage.host.egress.watch();
+    stage.fake.die().await;
+    let is_down = |state: &LinkState| matches!(state, LinkState::Down { .. });
+    let down = tokio::time::timeout(PATIENCE, link.wait_for(is_down)).await;
+    drop(down.unwrap().unwrap());
+    let change = Change::NetBudgetBytes(Some(1 << 20));
+    let set = lifecycle::set(&stage.host, stage.made.id, vec![change]).await;
+    assert_eq!(set.unwrap().record.settings.net_budget_bytes, Some(1 << 20));
+    // It lets nothing through meanwhile, and has the change when it is back.
+    let id = stage.made.id;
+    stage.fake.listen_again(&stage.rig.paths().egress_socket());
+    stage
+        .fake
+        .until(|told| {
+            let held = told.boxes.get(&id);
+            held.is_some_and(|held| held.0.limits.budget_bytes == Some(1 << 20))
+        })
+        .await;
 }
 
 #[tokio::test]

@@ -170,7 +170,7 @@ async fn what_cannot_be_run_is_refused_before_anything_is_made() {
             "there is no agent `cluade`",
             "",
             Some(
-                "did you mean `claude`? agents here: `claude`, `codex`, `opencode`, `gemini`, `demo`"
+                "did you mean `claude`? agents here: `claude`, `codex`, `opencode`, `gemini`, `grok`, `kimi`, `copilot`, `qwen`, `demo`"
             )
         )
     );

@@ -2,10 +2,12 @@
 
 use crate::fake_runtime::{Hold, Step};
 use crate::rig::{Rig, name, new_box, owner, quiet};
+use box_api::control::ThreadOpen;
 use box_api::control::{
     Awaited, BoxState, CloneBox, KeepWorkspace, Marks, NewBox, Origin, PruneDepth, Sizes,
 };
 use box_api::snapshot::{Label, SnapshotKind};
+use box_api::thread::Item;
 use box_api::{BoxId, BoxName};
 use box_core::boxes::{self, BoxRecord};
 use box_core::lifecycle::{
@@ -13,7 +15,7 @@ use box_core::lifecycle::{
     UndeleteError,
 };
 use box_core::reconcile::reconcile_once;
-use box_core::{Host, store::Durability};
+use box_core::{Host, store::Durability, thread};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -544,4 +546,80 @@ async fn nothing_takes_the_absence_of_a_mark_for_anything() {
     // And a label of that name that a person gives is one like any other.
     let taken = lifecycle::snapshot(&host, made.id, Some(label("pristine")), quiet()).await;
     assert_eq!(taken.unwrap().kind, SnapshotKind::Manual);
+}
+
+/// What a thread says, row by row.
+async fn journal_of(host: &Host) -> Vec<Item> {
+    let read = |tables: &rusqlite::Connection| {
+        let mut statement = tables.prepare("SELECT item FROM journal ORDER BY thread, seq")?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+        rows.collect::<rusqlite::Result<Vec<_>>>()
+    };
+    let rows = host.store.read(read).await.unwrap();
+    rows.iter()
+        .map(|row| serde_json::from_str(row).unwrap())
+        .collect()
+}
+
+#[test]
+fn a_host_that_dies_while_a_turn_is_undone_leaves_it_wholly_undone_or_wholly_there() {
+    // Where it dies, and whether files and conversation are the snapshot's afterwards.
+    const TABLE: &[(Step, Hold, bool)] = &[
+        (Step::Stop, Hold::Before, false),
+        (Step::Take, Hold::After, false),
+        (Step::Restore, Hold::Before, true),
+        (Step::Restore, Hold::After, true),
+    ];
+    for (step, hold, undone) in TABLE {
+        let what = format!("{step:?} {hold:?}");
+        let rig = Rig::new();
+        let id = rig.life(async |host| {
+            let made = make(&host, new_box("demo")).await;
+            let open = ThreadOpen {
+                name: name("demo"),
+                agent: "demo".to_owned(),
+                allow_all: false,
+            };
+            let thread = thread::open(&host, &owner(), open, quiet()).await.unwrap();
+            rig.runtime.write(&made.id, "before").await;
+            lifecycle::snapshot(&host, made.id, Some(label("one")), quiet())
+                .await
+                .unwrap();
+            thread.handle.prompt("change it".to_owned()).await.unwrap();
+            rig.runtime.write(&made.id, "after").await;
+            rig.runtime.hold(*step, *hold).await;
+            let id = made.id;
+            tokio::spawn(async move {
+                lifecycle::restore(&host, id, label("one"), quiet())
+                    .await
+                    .map(drop)
+            });
+            rig.runtime.held().await;
+            id
+        });
+        rig.life(async |host| {
+            rig.runtime.let_go().await;
+            reconcile_once(&host).await.unwrap();
+            let carried = lifecycle::finish_restores(&host).await.unwrap();
+            assert_eq!(carried, usize::from(*undone), "{what}");
+            let files = rig.runtime.files(&id).await;
+            let expected = if *undone { "before" } else { "after" };
+            assert_eq!(files.as_deref(), Some(expected), "{what}");
+            let rows = journal_of(&host).await;
+            assert!(
+                matches!(&rows[0], Item::Prompt { text, .. } if text == "change it"),
+                "{rows:?}"
+            );
+            let back = rows
+                .iter()
+                .filter(|row| matches!(row, Item::WentBack { before: 1, .. }));
+            assert_eq!(back.count(), usize::from(*undone), "{what}: {rows:?}");
+            // Once is enough.
+            assert_eq!(
+                lifecycle::finish_restores(&host).await.unwrap(),
+                0,
+                "{what}"
+            );
+        });
+    }
 }

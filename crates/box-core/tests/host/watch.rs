@@ -2,9 +2,12 @@
 
 use crate::rig::{PATIENCE, Rig, name, new_box, owner, quiet};
 use box_api::BoxId;
-use box_api::control::{BoxEvent, BoxState, Change, EVENTS_PER_BOX_MAX, EventKind, Exec, NewBox};
+use box_api::control::{
+    BoxEvent, BoxState, Change, EVENTS_PER_BOX_MAX, EventKind, Exec, NewBox, Profile,
+};
 use box_core::boxes::BoxRecord;
 use box_core::lifecycle::{self, SetError, SettingError};
+use box_core::store::Durability;
 use box_core::watch::{self, LOOK_EVERY, Watch};
 use box_core::{Host, boxes, events, exec, reconcile};
 use box_runtime::{Ended, Execution, Usage};
@@ -313,7 +316,11 @@ async fn a_box_keeps_its_newest_events_and_takes_them_with_it() {
 async fn a_running_box_is_changed_at_once_and_what_is_not_is_named() {
     let rig = Rig::new();
     let host = rig.host();
-    let id = made(&host, new_box("demo")).await.id;
+    let of_root = NewBox {
+        profile: Profile::Root,
+        ..new_box("demo")
+    };
+    let id = made(&host, of_root).await.id;
     let changes = vec![
         Change::MemoryBytes(1 << 30),
         Change::CpuMilli(500),
@@ -379,4 +386,68 @@ async fn a_change_that_is_refused_changes_nothing() {
         setting: "deadline",
     });
     assert_eq!(error.to_string(), time.to_string());
+}
+
+const MINUTE_MS: i64 = 60 * 1000;
+
+#[tokio::test]
+async fn idle_boxes_are_frozen_after_half_an_hour_unless_they_are_not_to_be() {
+    let rig = Rig::new();
+    let host = rig.host();
+    let id = made(&host, new_box("idle")).await.id;
+    let mut asked = new_box("never");
+    asked.settings.freeze_after_ms = Some(0);
+    let never = made(&host, asked).await.id;
+    let mut watch = Watch::default();
+    rig.clock.advance(29 * MINUTE_MS);
+    watch.look(&host).await.unwrap();
+    assert_eq!(kinds(&host, id).await, []);
+    rig.clock.advance(2 * MINUTE_MS);
+    watch.look(&host).await.unwrap();
+    assert_eq!(kinds(&host, id).await, [EventKind::Frozen]);
+    assert!(host.touches.is_frozen(&id).await);
+    assert_eq!(kinds(&host, never).await, []);
+    let record = boxes::get(&host, id).await.unwrap().unwrap();
+    let shown = boxes::info(&host, &record, None, Vec::new());
+    assert_eq!(shown.settings.freeze_after_ms, Some(1_800_000));
+    // `off` and back again.
+    let set = |ms| lifecycle::set(&host, never, vec![Change::FreezeAfterMs(ms)]);
+    assert_eq!(
+        set(Some(5000))
+            .await
+            .unwrap()
+            .record
+            .settings
+            .freeze_after_ms,
+        Some(5000)
+    );
+    assert_eq!(
+        set(Some(0)).await.unwrap().record.settings.freeze_after_ms,
+        Some(0)
+    );
+}
+
+#[tokio::test]
+async fn what_was_started_to_outlive_its_caller_keeps_its_box_awake() {
+    let rig = Rig::new();
+    let host = rig.host();
+    let id = made(&host, new_box("busy")).await.id;
+    let started = |ended: Option<i64>| {
+        host.store.write(Durability::Prompt, move |tables| {
+            tables.execute(
+                "INSERT OR REPLACE INTO detached (box_id, name, command, started_at_ms, ended_at_ms) \
+                 VALUES (?1, 'server', '[\"server\"]', 1, ?2)",
+                (id.as_str(), ended),
+            )
+        })
+    };
+    started(None).await.unwrap();
+    let mut watch = Watch::default();
+    rig.clock.advance(31 * MINUTE_MS);
+    watch.look(&host).await.unwrap();
+    assert_eq!(kinds(&host, id).await, [], "it sleeps, and counts");
+    started(Some(2)).await.unwrap();
+    rig.clock.advance(31 * MINUTE_MS);
+    watch.look(&host).await.unwrap();
+    assert_eq!(kinds(&host, id).await, [EventKind::Frozen]);
 }

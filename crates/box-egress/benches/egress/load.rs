@@ -1,7 +1,7 @@
 //! What the client does, the same through every contestant; blocking, a thread a connection.
 
 use super::client::Client;
-use super::origin::{ECHO, PORT, SOURCE};
+use super::origin::{ECHO, ONCE, PORT, SOURCE};
 use super::process::to_f64;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::client::conn::http1;
@@ -88,20 +88,21 @@ pub(crate) fn bulk(route: Route, addresses: Addresses) -> (u64, f64) {
 /// Microseconds from nothing to the first byte back, sorted; one after the other.
 pub(crate) fn connects(route: Route, addresses: Addresses) -> Vec<f64> {
     let mut all: Vec<f64> = (0..LATENCY_CONNECTIONS)
-        .map(|_| {
-            let begin = Instant::now();
-            first_byte(route, addresses);
-            begin.elapsed().as_secs_f64() * 1e6
-        })
+        .map(|_| first_byte(route, addresses).as_secs_f64() * 1e6)
         .collect();
     all.sort_by(f64::total_cmp);
     all
 }
 
-fn first_byte(route: Route, addresses: Addresses) {
+/// How long the first byte took. Returns once the server has closed.
+fn first_byte(route: Route, addresses: Addresses) -> Duration {
+    let begin = Instant::now();
     let mut stream = route.tunnel(addresses);
-    stream.write_all(&[ECHO]).unwrap();
+    stream.write_all(&[ONCE]).unwrap();
     stream.read_exact(&mut [0]).unwrap();
+    let took = begin.elapsed();
+    drop(stream.read(&mut [0]));
+    took
 }
 
 /// Connections a second by clients that do nothing else.

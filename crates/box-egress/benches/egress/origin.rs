@@ -10,6 +10,9 @@ pub(crate) const WORD: &str = "serve-origin";
 pub(crate) const PORT: u16 = 7000;
 /// Sends each byte back.
 pub(crate) const ECHO: u8 = b'e';
+/// Sends the byte back and closes. The server's side of a connection keeps its port in mind then
+/// (RFC 9293 §3.6): a client that did would soon search long for one, and that would be measured.
+pub(crate) const ONCE: u8 = b'o';
 /// Sends without end.
 pub(crate) const SOURCE: u8 = b's';
 
@@ -33,6 +36,10 @@ fn answer(mut stream: TcpStream) {
     if first[0] == SOURCE {
         let zeros = vec![0; 256 * 1024];
         while stream.write_all(&zeros).is_ok() {}
+        return;
+    }
+    if first[0] == ONCE {
+        drop(stream.write_all(&first));
         return;
     }
     while stream.write_all(&first).is_ok() && stream.read_exact(&mut first).is_ok() {}

@@ -1,6 +1,7 @@
 //! `Check`: what would become of a connection, a request, an address, by the same decisions.
 
 use super::Keeper;
+use crate::intercept::scope;
 use crate::policy::{self, Settings, addresses, decide, requests};
 use box_api::BoxId;
 use box_api::egress::policy::Rule;
@@ -24,6 +25,7 @@ impl Keeper {
             return Ok(Answer::Checked(Checked {
                 verdict,
                 intercepted: false,
+                note: String::new(),
             }));
         };
         let intercepted = policy::is_intercepted(&settings, &host) && question.port == 443;
@@ -33,9 +35,21 @@ impl Keeper {
             Verdict::Allowed { .. } if intercepted && !self.has_ca => refused((Reason::NoCa, None)),
             decided @ (Verdict::Allowed { .. } | Verdict::Refused { .. }) => decided,
         };
+        let is_allowed = matches!(verdict, Verdict::Allowed { .. });
+        let asked = question.asked.as_ref();
+        let asked = asked.filter(|_| intercepted && is_allowed);
+        // Behind everything else, as it is when a request comes.
+        let written = asked.map_or(Ok(String::new()), |asked| {
+            scope::foretell(&settings, &host, asked)
+        });
+        let (verdict, note) = match written {
+            Ok(note) => (verdict, note),
+            Err(why) => (refused((Reason::GithubScope, None)), why),
+        };
         Ok(Answer::Checked(Checked {
             verdict,
             intercepted,
+            note,
         }))
     }
 }

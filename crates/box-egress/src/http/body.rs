@@ -3,6 +3,7 @@
 
 use crate::intercept::scrub::Scrub;
 use crate::limits::{BODY_IDLE, DRAIN_WAIT, DRAINED_BYTES_MAX};
+use crate::usage::Meter;
 use bytes::Bytes;
 use http::HeaderMap;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -31,6 +32,8 @@ pub(crate) struct HeldBack {
 pub(crate) struct Relayed {
     incoming: Incoming,
     scrub: Option<Scrub>,
+    /// Reads what passes; told its end by being let go.
+    meter: Option<Meter>,
     /// What may be said behind the body; without it nothing is.
     clean: Option<CleanTrailers>,
     trailers: Option<HeaderMap>,
@@ -47,6 +50,8 @@ pub(crate) enum FlowError {
     Broken(#[from] hyper::Error),
     #[error("nothing came for too long")]
     Idle,
+    #[error("the credential came back where it cannot be replaced")]
+    Echoed,
 }
 
 /// Reads what still comes of a request that is refused, and throws it away.
@@ -76,7 +81,7 @@ impl Flow {
     /// Passes a request's body on, without trailers: they could carry what the headers may not
     /// (catalogue E24).
     pub(crate) fn relay(incoming: Incoming) -> Self {
-        Self::relayed(incoming, None, None)
+        Self::Relayed(Box::new(Relayed::new(incoming, None, None)))
     }
 
     /// Passes an answer's body on, with the trailers that gRPC ends with.
@@ -84,8 +89,11 @@ impl Flow {
         incoming: Incoming,
         scrub: Option<Scrub>,
         clean: CleanTrailers,
+        meter: Option<Meter>,
     ) -> Self {
-        Self::relayed(incoming, scrub, Some(clean))
+        let mut relayed = Relayed::new(incoming, scrub, Some(clean));
+        relayed.meter = meter;
+        Self::Relayed(Box::new(relayed))
     }
 
     /// Lets a body go on whose beginning was kept back. `room` is let go once that went out.
@@ -97,10 +105,6 @@ impl Flow {
             room: Some(room),
         })
     }
-
-    fn relayed(incoming: Incoming, scrub: Option<Scrub>, clean: Option<CleanTrailers>) -> Self {
-        Self::Relayed(Box::new(Relayed::new(incoming, scrub, clean)))
-    }
 }
 
 impl Relayed {
@@ -108,6 +112,7 @@ impl Relayed {
         Self {
             incoming,
             scrub,
+            meter: None,
             clean,
             trailers: None,
             idle: Box::pin(sleep(BODY_IDLE)),
@@ -132,6 +137,9 @@ impl Relayed {
                 Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
                 None => return Poll::Ready(self.rest().map(Ok)),
             };
+            if self.scrub.as_ref().is_some_and(Scrub::is_broken) {
+                return Poll::Ready(Some(Err(FlowError::Echoed)));
+            }
             if !data.is_empty() {
                 return Poll::Ready(Some(Ok(Frame::data(data))));
             }
@@ -141,10 +149,15 @@ impl Relayed {
     /// The data of a frame, as far as it may pass now. Trailers are kept for the end.
     fn let_through(&mut self, frame: Frame<Bytes>) -> Bytes {
         match frame.into_data() {
-            Ok(data) => match &mut self.scrub {
-                Some(scrub) => scrub.pass(data),
-                None => data,
-            },
+            Ok(data) => {
+                if let Some(meter) = &mut self.meter {
+                    meter.read(&data);
+                }
+                match &mut self.scrub {
+                    Some(scrub) => scrub.pass(data),
+                    None => data,
+                }
+            }
             Err(frame) => {
                 if let (Some(clean), Ok(mut trailers)) = (&self.clean, frame.into_trailers()) {
                     clean(&mut trailers);

@@ -127,6 +127,11 @@ impl<S> Gate<S> {
         };
         self.looked_at = 0;
         self.deadline = None;
+        // What the library would refuse unread is told to nobody.
+        let head = head.and_then(|(head, raw)| match head.target.parse::<http::Uri>() {
+            Ok(_) => Ok((head, raw)),
+            Err(_) => Err(HeadError::Malformed),
+        });
         self.take(head.map(|(head, raw)| (head.body_length(), head.has("upgrade"), raw)));
         true
     }

@@ -14,10 +14,11 @@ use crate::intercept::login::judge::judge_logins;
 use crate::intercept::login::kinds::{Endpoint, Kind as Vendor};
 use crate::intercept::login::{Exchange, Exchanged};
 use crate::intercept::scope::{self, Place, issuing};
-use crate::intercept::scrub::{Scrub, scrub_headers};
+use crate::intercept::scrub::{FrameScrub, Scrub, ask_for_readable, scrub_headers};
 use crate::intercept::verdict::{Offence, Swap, judge};
 use crate::refuse::{Door, Refused};
 use crate::signals::placeholder_in;
+use crate::usage::Meter;
 use box_api::egress::traffic::SignalKind;
 use box_api::egress::{Event, Reason};
 use http::request::Parts;
@@ -43,6 +44,22 @@ pub(crate) struct Relay {
     pub(crate) leash: super::leash::LeashEnd,
     /// Held by whatever goes on after the connection has changed its protocol.
     pub(crate) busy: mpsc::Sender<()>,
+}
+
+/// What is to be known of a request once its answer comes.
+struct Asked {
+    method: Method,
+    meter: Option<Meter>,
+}
+
+impl Asked {
+    /// Of a request for another protocol.
+    fn upgrade() -> Self {
+        Self {
+            method: Method::GET,
+            meter: None,
+        }
+    }
 }
 
 impl Relay {
@@ -121,19 +138,30 @@ impl Relay {
                     }
                     _ => Flow::relay(body),
                 };
+                let meter = self.meter(&mut parts, &grants, &site);
                 let outgoing = outgoing(&mut parts, body);
                 let response = self.upstream.send(outgoing).await?;
-                self.hand_back(response, grants, &site, &parts.method)
+                let asked = Asked {
+                    method: parts.method,
+                    meter,
+                };
+                self.hand_back(response, grants, &site, asked)
             }
             Kind::UpgradeHttp1 | Kind::ConnectHttp2 => {
-                let upgrade = upgrade::Upgrade { kind, parts, body };
+                let scrub = FrameScrub::new(&grants, self.reflection(&site));
+                let upgrade = upgrade::Upgrade {
+                    kind,
+                    parts,
+                    body,
+                    scrub,
+                };
                 let response = upgrade.pass_on(self).await?;
                 match response {
                     upgrade::Outcome::Changed(response) => {
                         Ok(self.scrubbed(response, &grants, &site))
                     }
                     upgrade::Outcome::Refused(response) => {
-                        self.hand_back(response, grants, &site, &Method::GET)
+                        self.hand_back(response, grants, &site, Asked::upgrade())
                     }
                 }
             }
@@ -184,6 +212,7 @@ impl Relay {
         let uses_credential = swaps.query.is_some() || swaps.headers.iter().any(Swap::is_secret);
         if uses_credential {
             self.upstream.tally().uses_credential();
+            ask_for_readable(&mut parts.headers);
         }
         for swap in swaps.headers {
             swap.apply(&mut parts.headers);
@@ -233,12 +262,19 @@ impl Relay {
         Err(site.refuse(Reason::ForeignPlaceholder))
     }
 
+    /// Where a model is asked with an account, what the answer costs is read.
+    fn meter(&self, parts: &mut Parts, grants: &[Grant], site: &Site) -> Option<Meter> {
+        let mut used = grants.iter().filter_map(|grant| grant.credential.as_ref());
+        let kind = &used.next()?.spec.kind;
+        Meter::for_request(&self.ctx, &site.host, kind, parts)
+    }
+
     fn hand_back(
         &self,
         response: Response<Incoming>,
         grants: Vec<Grant>,
         site: &Site,
-        method: &Method,
+        asked: Asked,
     ) -> Result<Response<Flow>, Refused> {
         // Another protocol than HTTP was not asked for.
         if response.status().is_informational() {
@@ -252,7 +288,7 @@ impl Relay {
         let scrub = Scrub::for_body(&grants, &parts.headers, tell);
         let changes_length = scrub.as_ref().is_some_and(|scrub| !scrub.keeps_length());
         // What an answer to HEAD announces has no body to differ from.
-        if changes_length && method != Method::HEAD {
+        if changes_length && asked.method != Method::HEAD {
             parts.headers.remove(header::CONTENT_LENGTH);
         }
         let grants: Arc<[Grant]> = grants.into();
@@ -261,7 +297,10 @@ impl Relay {
             clean_trailers(trailers);
             scrub_headers(trailers, &behind);
         });
-        let response = Response::from_parts(parts, Flow::hand_back(body, scrub, clean));
+        let meter = asked.meter;
+        let meter = meter.and_then(|meter| meter.begins(parts.status, &parts.headers));
+        let flow = Flow::hand_back(body, scrub, clean, meter);
+        let response = Response::from_parts(parts, flow);
         Ok(self.scrubbed(response, &grants, site))
     }
 

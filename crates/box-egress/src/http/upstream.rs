@@ -1,6 +1,8 @@
 //! The connections to one host that one connection of a box uses: resolved, judged, dialled and
 //! proven anew each time one is made.
 
+mod extended;
+
 use super::body::Flow;
 use super::leash::LeashEnd;
 use super::request::Site;
@@ -18,6 +20,7 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
+use std::io;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, Semaphore};
@@ -138,8 +141,9 @@ impl Upstream {
         }
     }
 
-    /// Sends a request that may change the protocol: on a connection of its own, HTTP/1.1. The
-    /// room is held while the other protocol is spoken.
+    /// Sends a request that may change the protocol: on a connection of its own, HTTP/1.1, or
+    /// HTTP/2 where a host speaks nothing else. The room is held while the other protocol is
+    /// spoken.
     pub(crate) async fn send_alone(
         &self,
         request: Request<Flow>,
@@ -150,8 +154,13 @@ impl Upstream {
             Security::Plain => self.start_http1(stream, &room).await?,
             Security::Tls => {
                 let config = Arc::clone(&self.configured.upstream_tls.http1);
-                let stream = self.handshake(stream, config).await?;
-                self.start_http1(stream, &room).await?
+                match self.shake_hands(stream, config).await? {
+                    Ok(stream) => self.start_http1(stream, &room).await?,
+                    Err(error) if extended::speaks_no_http1(&error) => {
+                        return self.send_extended(request, room).await;
+                    }
+                    Err(_) => return Err(self.refuse(Reason::UpstreamTls)),
+                }
             }
         };
         match self.send_on(Sender::Http1(sender), request).await? {
@@ -284,14 +293,21 @@ impl Upstream {
         stream: TcpStream,
         config: Arc<ClientConfig>,
     ) -> Result<TlsStream<TcpStream>, Refused> {
-        let failed = || self.refuse(Reason::UpstreamTls);
-        let name = ServerName::try_from(self.allowed.host().to_string()).map_err(|_| failed())?;
+        let shaken = self.shake_hands(stream, config).await?;
+        shaken.map_err(|_| self.refuse(Reason::UpstreamTls))
+    }
+
+    /// The inner error is the host's, or about it.
+    async fn shake_hands(
+        &self,
+        stream: TcpStream,
+        config: Arc<ClientConfig>,
+    ) -> Result<io::Result<TlsStream<TcpStream>>, Refused> {
+        let name = ServerName::try_from(self.allowed.host().to_string());
+        let name = name.map_err(|_| self.refuse(Reason::UpstreamTls))?;
         let handshake = TlsConnector::from(config).connect(name, stream);
-        match timeout(HANDSHAKE_WAIT, handshake).await {
-            Ok(Ok(stream)) => Ok(stream),
-            Ok(Err(_)) => Err(failed()),
-            Err(_) => Err(self.refuse(Reason::Timeout)),
-        }
+        let shaken = timeout(HANDSHAKE_WAIT, handshake).await;
+        shaken.map_err(|_| self.refuse(Reason::Timeout))
     }
 
     async fn start_http1<I>(

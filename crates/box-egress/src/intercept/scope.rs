@@ -5,6 +5,7 @@
 //! Judging is pure ([`rest`], [`graphql`], [`push`], [`refs`]); this file carries it out.
 
 mod answer;
+mod foretell;
 mod graphql;
 mod held;
 pub(crate) mod issuing;
@@ -18,15 +19,18 @@ mod rest;
 mod testing;
 mod why;
 
+pub(crate) use foretell::foretell;
 pub(crate) use place::Place;
 
 use crate::context::BoxContext;
 use crate::http::body::Flow;
 use crate::http::request::Site;
+use crate::intercept::login::desk::is_bound;
+use crate::policy::Settings;
 use crate::refuse::Refused;
 use answer::Reasons;
-use box_api::egress::Reason;
 use box_api::egress::github::{GithubScope, Repository};
+use box_api::egress::{HostName, Reason};
 use held::{Held, JSON_BYTES_MAX, PUSH_BYTES_MAX};
 use http::Response;
 use http::request::Parts;
@@ -43,6 +47,31 @@ use why::Why;
 pub(crate) const HELD_PER_BOX_MAX: usize = 2;
 /// The same of all boxes: what they hold is memory.
 static HELD: Semaphore = Semaphore::const_new(32);
+
+/// Whether what is written at `host` is judged: where a credential of the owner is used, and where a
+/// login is whose owner said what it may write.
+pub(crate) fn is_scoped(settings: &Settings, host: &HostName) -> bool {
+    let is_login = settings.logins.take_tokens_at(host);
+    is_bound(settings, host) || (is_login && settings.policy.login_scope.is_some())
+}
+
+/// What a box may write at `host`, which is GitHub's: nothing, unless all its placeholders for it
+/// say the same.
+pub(crate) fn of_host(settings: &Settings, host: &HostName) -> GithubScope {
+    let here = settings
+        .bindings
+        .iter()
+        .filter(|one| one.hosts.contains(host));
+    let mut scopes = here.map(|one| one.github.clone().unwrap_or_default());
+    let Some(first) = scopes.next() else {
+        return settings.policy.login_scope.clone().unwrap_or_default();
+    };
+    if scopes.all(|scope| scope == first) {
+        first
+    } else {
+        GithubScope::default()
+    }
+}
 
 /// What becomes of a request.
 pub(crate) enum Outcome {

@@ -1,6 +1,13 @@
 //! Keeps a credential that a host sends back from reaching the box: replaced by the placeholder
-//! in headers, and, best effort, in plain text bodies (catalogue G20, G24), as it is and in base64.
-//! Compressed bodies and other spellings of the secret are out of reach.
+//! in headers, and, best effort, in plain text bodies (catalogue G20, G24), as it is, in base64, in
+//! hexadecimal and percent-encoded. A body that is compressed is looked into and broken off where it
+//! holds one. Other spellings of the secret are out of reach.
+
+mod folded;
+mod frames;
+
+pub(crate) use folded::ask_for_readable;
+pub(crate) use frames::FrameScrub;
 
 use super::grant::Grant;
 use super::verdict::is_harmless_cookie;
@@ -9,6 +16,7 @@ use base64::Engine as _;
 use base64::engine::GeneralPurpose;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::{Bytes, BytesMut};
+use folded::Folded;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use memchr::memmem;
 use zeroize::Zeroizing;
@@ -25,6 +33,9 @@ pub(crate) struct Scrub {
     needles: Vec<Needle>,
     held: Bytes,
     tell: Option<Box<dyn Fn() + Send + Sync>>,
+    /// What a compressed body unfolds to; nothing of such a body is replaced.
+    folded: Option<Folded>,
+    is_broken: bool,
 }
 
 /// Bytes that base64 takes at a time.
@@ -50,11 +61,17 @@ impl Scrub {
         headers: &HeaderMap,
         tell: Box<dyn Fn() + Send + Sync>,
     ) -> Option<Self> {
-        let scrub = Self {
+        let mut scrub = Self {
             needles: needles(grants),
             held: Bytes::new(),
             tell: Some(tell),
+            folded: None,
+            is_broken: false,
         };
+        if !scrub.needles.is_empty() && !is_identity(headers) {
+            scrub.folded = Folded::new(headers, std::mem::take(&mut scrub.needles));
+            return scrub.folded.is_some().then_some(scrub);
+        }
         // What calls itself an image may be an echo too; it keeps its length, as downloads need it.
         let wanted = is_identity(headers) && (is_text(headers) || scrub.keeps_length());
         (wanted && !scrub.needles.is_empty()).then_some(scrub)
@@ -72,8 +89,23 @@ impl Scrub {
         self.held.is_empty()
     }
 
+    /// Whether the body must not go on: the secret is in it, and cannot be replaced.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
     /// The next piece, without what may still become a secret.
     pub(crate) fn pass(&mut self, piece: Bytes) -> Bytes {
+        if let Some(folded) = &mut self.folded {
+            if !folded.sees(&piece) {
+                return piece;
+            }
+            self.is_broken = true;
+            if let Some(tell) = self.tell.take() {
+                tell();
+            }
+            return Bytes::new();
+        }
         let mut text = if self.held.is_empty() {
             piece
         } else {
@@ -170,8 +202,10 @@ fn needles(grants: &[Grant]) -> Vec<Needle> {
         let encoded = (0..BASE64_PLACES).flat_map(move |place| {
             ALPHABETS.map(|alphabet| in_base64(secret, placeholder, place, alphabet))
         });
+        let encoded = encoded.filter(|needle| needle.placeholder.len() >= BASE64_CHARS_MIN);
+        let spelled = SPELLINGS.map(|spell| spelled(secret, placeholder, spell));
         let mut all = vec![plain];
-        for needle in encoded.filter(|needle| needle.placeholder.len() >= BASE64_CHARS_MIN) {
+        for needle in encoded.chain(spelled) {
             // Both alphabets spell most tokens alike.
             if all
                 .iter()
@@ -185,6 +219,74 @@ fn needles(grants: &[Grant]) -> Vec<Needle> {
     present.flat_map(spellings).collect()
 }
 
+/// Other ways to write bytes as text.
+const SPELLINGS: [fn(u8) -> Spelled; 4] = [
+    |byte| {
+        Spelled::Hex([
+            b'\0',
+            LOWER[usize::from(byte >> 4)],
+            LOWER[usize::from(byte & 15)],
+        ])
+    },
+    |byte| {
+        Spelled::Hex([
+            b'\0',
+            UPPER[usize::from(byte >> 4)],
+            UPPER[usize::from(byte & 15)],
+        ])
+    },
+    // RFC 3986 §2.3: what is unreserved stays.
+    |byte| match byte {
+        b'-' | b'.' | b'_' | b'~' => Spelled::Same(byte),
+        _ if byte.is_ascii_alphanumeric() => Spelled::Same(byte),
+        _ => Spelled::Hex([
+            b'%',
+            UPPER[usize::from(byte >> 4)],
+            UPPER[usize::from(byte & 15)],
+        ]),
+    },
+    // JSON of PHP and others.
+    |byte| match byte {
+        b'/' => Spelled::Escaped(byte),
+        _ => Spelled::Same(byte),
+    },
+];
+const LOWER: &[u8; 16] = b"0123456789abcdef";
+const UPPER: &[u8; 16] = b"0123456789ABCDEF";
+
+/// One byte of a secret, written otherwise.
+enum Spelled {
+    Same(u8),
+    /// A mark, if any, and two digits.
+    Hex([u8; 3]),
+    /// Behind a backslash.
+    Escaped(u8),
+}
+
+/// A secret in another spelling. What takes its place is as long.
+fn spelled(secret: &[u8], placeholder: &str, spell: fn(u8) -> Spelled) -> Needle {
+    // With the whole capacity from the start it is never copied by growing.
+    let mut text = Zeroizing::new(Vec::with_capacity(secret.len() * 3));
+    for byte in secret {
+        match spell(*byte) {
+            Spelled::Same(byte) => text.push(byte),
+            Spelled::Hex([0, high, low]) => text.extend([high, low]),
+            Spelled::Hex(all) => text.extend(all),
+            Spelled::Escaped(byte) => text.extend([b'\\', byte]),
+        }
+    }
+    Needle {
+        placeholder: filled(placeholder.as_bytes(), text.len()),
+        secret: Secret::new(&text),
+    }
+}
+
+/// A text again and again, until it is as long.
+fn filled(text: &[u8], bytes: usize) -> String {
+    let all = text.iter().cycle().take(bytes);
+    all.map(|byte| char::from(*byte)).collect()
+}
+
 /// The characters of a secret in base64 that are the same whatever stands around it, when it
 /// begins `place` bytes into a group of three; `Basic` with a user of the box's choice, echoed,
 /// would spell it so. What takes their place is as long.
@@ -196,9 +298,8 @@ fn in_base64(secret: &[u8], placeholder: &str, place: usize, alphabet: &GeneralP
         Secret::new(&text.as_bytes()[first..end])
     };
     let (secret, filler) = (core(secret), core(placeholder.as_bytes()));
-    let filler = filler.bytes().iter().cycle().take(secret.bytes().len());
     Needle {
-        placeholder: filler.map(|byte| char::from(*byte)).collect(),
+        placeholder: filled(filler.bytes(), secret.bytes().len()),
         secret,
     }
 }
@@ -338,6 +439,28 @@ mod tests {
     }
 
     #[test]
+    fn secret_in_another_spelling_is_found() {
+        let hex: Vec<String> = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex.concat();
+        for text in [hex.clone(), hex.to_ascii_uppercase()] {
+            for cut in [0, 1, 7, text.len()] {
+                let (scrub, told) = scrub(&HeaderMap::new());
+                let clean = passed(&mut scrub.unwrap(), &[&text[..cut], &text[cut..]]);
+                assert_eq!(clean.len(), text.len());
+                assert_ne!(clean, text);
+                assert_eq!(told.load(Ordering::Relaxed), 1);
+            }
+        }
+        let spellings = |secret: &str| {
+            let needles = SPELLINGS.map(|spell| spelled(secret.as_bytes(), PLACEHOLDER, spell));
+            needles.map(|needle| String::from_utf8(needle.secret.bytes().to_vec()).unwrap())
+        };
+        let [_, _, percent, escaped] = spellings("a+b/c=");
+        assert_eq!(percent, "a%2Bb%2Fc%3D");
+        assert_eq!(escaped, "a+b\\/c=");
+    }
+
+    #[test]
     fn event_is_not_held_back() {
         let (scrub, told) = scrub(&HeaderMap::new());
         let event = Bytes::from_static(b"data: {\"s\":\"sk-\"}\n\n");
@@ -348,7 +471,7 @@ mod tests {
     #[test]
     fn compressed_and_binary_bodies_are_left_alone() {
         let mut headers = HeaderMap::new();
-        headers.insert("content-encoding", HeaderValue::from_static("gzip"));
+        headers.insert("content-encoding", HeaderValue::from_static("br"));
         assert!(scrub(&headers).0.is_none());
         let mut headers = HeaderMap::new();
         headers.insert(

@@ -233,10 +233,10 @@ fn websocket_over_http2_becomes_one_over_http1() {
         let answer = answer.await.unwrap().unwrap();
         assert_eq!(answer.status(), StatusCode::OK);
         let mut in_box = TokioIo::new(hyper::upgrade::on(answer).await.unwrap());
-        in_box.write_all(b"ping").await.unwrap();
-        expect(&mut host, b"ping").await;
-        host.write_all(b"pong").await.unwrap();
-        expect(&mut in_box, b"pong").await;
+        in_box.write_all(b"\x81\x04ping").await.unwrap();
+        expect(&mut host, b"\x81\x04ping").await;
+        host.write_all(b"\x81\x04pong").await.unwrap();
+        expect(&mut in_box, b"\x81\x04pong").await;
     });
 }
 

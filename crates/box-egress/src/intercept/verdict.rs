@@ -12,57 +12,105 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use zeroize::Zeroizing;
 
 /// Headers that log somebody in somewhere.
-const CREDENTIAL_HEADERS: [&str; 26] = [
-    "authorization",
-    "proxy-authorization",
+const CREDENTIAL_HEADERS: [&str; 54] = [
+    "access-token",
+    "anthropic-api-key",
     "api-key",
     "apikey",
+    "auth-token",
+    "authorization",
+    "circle-token",
     "cookie",
     "cookie2",
+    "dd-api-key",
+    "dd-application-key",
     "deploy-token",
     "job-token",
+    "ocp-apim-subscription-key",
     "openai-api-key",
-    "anthropic-api-key",
     "private-token",
+    "proxy-authorization",
+    "token",
     "x-access-token",
     "x-amz-security-token",
+    "x-anthropic-api-key",
     "x-api-key",
     "x-api-token",
+    "x-apikey",
+    "x-auth",
+    "x-auth-email",
     "x-auth-key",
     "x-auth-token",
     "x-authorization",
+    "x-bearer-token",
     "x-client-secret",
+    "x-consul-token",
+    "x-figma-token",
+    "x-forwarded-access-token",
+    "x-functions-key",
+    "x-gemini-api-key",
     "x-github-token",
     "x-gitlab-token",
     "x-goog-api-key",
     "x-goog-iam-authorization-token",
+    "x-id-token",
+    "x-jwt-assertion",
+    "x-key",
+    "x-oauth-token",
+    "x-password",
+    "x-rapidapi-key",
+    "x-refresh-token",
+    "x-registry-auth",
+    "x-secret",
+    "x-secret-key",
     "x-session-token",
+    "x-shopify-access-token",
     "x-token",
     "x-vault-token",
 ];
 
 /// Query parameters that do the same.
-const CREDENTIAL_PARAMETERS: [&str; 21] = [
+const CREDENTIAL_PARAMETERS: [&str; 41] = [
+    "access-token",
     "access_key",
     "access_token",
     "api-key",
+    "api-token",
     "api_key",
+    "api_token",
     "apikey",
+    "apitoken",
+    "app_key",
     "auth",
+    "auth-token",
+    "auth_key",
     "auth_token",
     "authorization",
+    "awsaccesskeyid",
+    "bearer",
     "client_secret",
+    "credentials",
     "id_token",
     "jwt",
     "key",
+    "oauth_signature",
     "oauth_token",
+    "passwd",
+    "password",
+    "pat",
+    "personal_access_token",
+    "private_key",
     "private_token",
     "refresh_token",
+    "secret",
+    "secret_key",
     "session_token",
+    "subscription-key",
     "token",
     "x-amz-credential",
     "x-amz-security-token",
     "x-amz-signature",
+    "x-api-key",
     "x-goog-signature",
 ];
 
@@ -281,7 +329,10 @@ impl<OwnerOf: Fn(&str) -> Option<BoxId>> Judge<'_, OwnerOf> {
             let (written, value) = pair.split_once('=').unwrap_or((pair, ""));
             let name = percent_decoded(written).to_ascii_lowercase();
             let is_own = own.contains(&name);
-            if value.is_empty() || !(is_own || CREDENTIAL_PARAMETERS.contains(&name.as_str())) {
+            let meant = meant(&name);
+            let is_credential =
+                CREDENTIAL_PARAMETERS.contains(&meant) || own.iter().any(|own| own == meant);
+            if value.is_empty() || !is_credential {
                 swapped.push_str(pair);
                 swapped.push_str(separator);
                 continue;
@@ -367,6 +418,12 @@ fn same_carriage(own: &Carriage, asked: &Carriage) -> bool {
         }
         _ => own == asked,
     }
+}
+
+/// The name servers of several kinds read: without what makes a list of it (`token[]`, `token[0]`),
+/// and without the spaces around it.
+fn meant(name: &str) -> &str {
+    name.split('[').next().unwrap_or_default().trim()
 }
 
 /// Decodes `%xx` and `+`; whatever is no UTF-8 afterwards is replaced, it matches nothing.

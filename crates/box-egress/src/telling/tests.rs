@@ -3,6 +3,7 @@
 use super::*;
 use crate::events::{EventQueue, queue};
 use box_api::BoxId;
+use box_api::egress::usage::Tokens;
 use std::time::Duration;
 
 fn refusal(host: &str, at_ms: i64) -> Event {
@@ -102,4 +103,40 @@ fn open_connections_push_out_nothing_else() {
     drop(told(&mut queue));
     telling.tell(refusal("evil.test", 0), start);
     assert_eq!(times(&told(&mut queue), "evil.test"), 1);
+}
+
+fn used(conversation: u64) -> Event {
+    Event::Used(ModelUse {
+        box_id: BoxId::from_random([1; 10]),
+        host: HostName::parse("ok.test").unwrap(),
+        credential: "claude".to_owned(),
+        model: "m".to_owned(),
+        conversation: Some(format!("made-up-{conversation}")),
+        tokens: Tokens {
+            input: 1,
+            ..Tokens::default()
+        },
+        answers: 1,
+        unread: 0,
+        at_ms: 0,
+    })
+}
+
+#[test]
+fn what_a_model_cost_is_told_whatever_else_a_box_does() {
+    let (events, mut queue) = queue();
+    let (telling, start) = (Telling::new(events), Instant::now());
+    for number in 0..10_000_u64 {
+        telling.tell(refusal(&format!("h{number}.test"), 0), start);
+        telling.tell(used(number), start);
+    }
+    let mut all = told(&mut queue);
+    drop(telling);
+    all.extend(told(&mut queue));
+    #[expect(clippy::wildcard_enum_match_arm, reason = "this one is counted")]
+    let inputs = all.iter().map(|event| match event {
+        Event::Used(used) => used.tokens.input,
+        _ => 0,
+    });
+    assert_eq!(inputs.sum::<u64>(), 10_000);
 }

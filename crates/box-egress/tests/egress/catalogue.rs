@@ -6,6 +6,8 @@
 
 #[path = "catalogue/addresses.rs"]
 mod addresses;
+#[path = "catalogue/answers.rs"]
+mod answers;
 #[path = "catalogue/credentials.rs"]
 mod credentials;
 #[path = "catalogue/dns.rs"]
@@ -374,6 +376,69 @@ fn what_begins_and_does_not_go_on_is_given_up() {
     let reasons: Vec<Reason> = (0..4).map(|_| stage.next_reason()).collect();
     assert_eq!(reasons, [Reason::Timeout; 4]);
     assert_eq!(stage.world.rig.all_requests().len(), 0);
+}
+
+/// Row E10: two requests that come at once, the second of them for somebody else.
+#[test]
+fn second_of_two_requests_that_come_at_once_is_judged_by_itself() {
+    let mut stage = Stage::set(policy());
+    for second in [
+        "GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: cred.test\r\nX-Api-Key: sk-ant-attacker\r\n\r\n",
+    ] {
+        let before = stage.counts();
+        let answers = stage.inside.run(move |client| async move {
+            let stream = client.connect("cred.test", 443).await;
+            let mut stream = client
+                .tls(stream, "cred.test", &["http/1.1"])
+                .await
+                .unwrap();
+            let first = "GET / HTTP/1.1\r\nHost: cred.test\r\n\r\n";
+            stream
+                .write_all(format!("{first}{second}").as_bytes())
+                .await
+                .unwrap();
+            let mut answers = Vec::new();
+            while !String::from_utf8_lossy(&answers).contains("x-box-egress: ") {
+                assert_ne!(stream.read_buf(&mut answers).await.unwrap(), 0);
+            }
+            String::from_utf8_lossy(&answers).into_owned()
+        });
+        assert!(answers.starts_with("HTTP/1.1 200 "), "{answers}");
+        assert_eq!(answers.matches("HTTP/1.1 ").count(), 2, "{answers}");
+        let reason = stage.next_reason();
+        assert!(
+            [Reason::HostMismatch, Reason::ForeignCredential].contains(&reason),
+            "{reason:?}"
+        );
+        assert_eq!(stage.counts().requests, before.requests + 1, "{second}");
+    }
+}
+
+/// Row D13: a `ClientHello` that comes byte by byte, one segment each, is still one.
+#[test]
+fn name_in_a_hello_that_comes_byte_by_byte_is_found() {
+    let mut stage = Stage::set(policy());
+    for (name, passes) in [(b"ok.test".as_slice(), true), (b"evil.test", false)] {
+        let answer = stage.inside.run(move |client| async move {
+            let mut stream = client.connect("ok.test", 443).await;
+            stream.set_nodelay(true).unwrap();
+            for byte in hello::named(name) {
+                // The other side may have had enough.
+                drop(stream.write_all(&[byte]).await);
+                tokio::task::yield_now().await;
+            }
+            let mut first = [0];
+            match stream.read(&mut first).await {
+                Ok(1) => first[0],
+                _ => 0,
+            }
+        });
+        assert_eq!(answer == 22, passes, "{}", name.escape_ascii());
+        if !passes {
+            assert_eq!(stage.next_reason(), Reason::SniMismatch);
+        }
+    }
 }
 
 /// A table without a row that passes would be right about a proxy that lets nothing through.

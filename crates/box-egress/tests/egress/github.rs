@@ -3,8 +3,11 @@
 
 use crate::inside::Inside;
 use crate::world::{World, allow, credential, name};
+use box_api::BoxId;
 use box_api::egress::github::{GithubScope, GithubWrites, RefPattern, Repository};
-use box_api::egress::{Answer, Binding, Event, Reason, Request};
+use box_api::egress::{
+    Answer, AskedPush, AskedRequest, Binding, Event, PushHow, Reason, Request, Verdict,
+};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -275,6 +278,92 @@ fn bound_box_reads_everything_and_pushes_to_its_own_refs() {
         .iter()
         .filter(|one| one.path.ends_with("git-receive-pack"));
     assert!(pushes.count() > 4, "they went through the forge");
+}
+
+/// What is said about a request to GitHub, and a push of this ref.
+fn foretold(
+    world: &mut World,
+    box_id: BoxId,
+    (method, path, push): (&str, &str, Option<(&str, PushHow)>),
+) -> Result<String, (Reason, String)> {
+    let host = if path.starts_with("/repos") {
+        "api.github.com"
+    } else {
+        "github.com"
+    };
+    let push = push.map(|(name, how)| AskedPush {
+        name: name.to_owned(),
+        how,
+    });
+    let (method, path) = (method.to_owned(), path.to_owned());
+    let request = Request::Check {
+        box_id,
+        host: host.to_owned(),
+        port: 443,
+        asked: Some(AskedRequest { method, path, push }),
+        address: None,
+    };
+    let Answer::Checked(checked) = world.host.call(request) else {
+        panic!("not checked")
+    };
+    match checked.verdict {
+        Verdict::Allowed { .. } => Ok(checked.note),
+        Verdict::Refused { reason, .. } => Err((reason, checked.note)),
+    }
+}
+
+/// `box policy check` asks so: by the same judges, and nothing goes out.
+#[test]
+fn check_foretells_a_push_and_other_writes() {
+    let mut stage = Stage::set(scope());
+    let box_id = stage.inside.id;
+    let before = stage.world.rig.all_requests().len();
+    let mut check = |method: &str, path: &str, push: Option<(&str, PushHow)>| {
+        foretold(&mut stage.world, box_id, (method, path, push))
+    };
+    let push = "/me/app.git/git-receive-pack";
+    let own = check(
+        "POST",
+        push,
+        Some(("refs/heads/box/web/x", PushHow::Update)),
+    );
+    assert_eq!(own.as_deref(), Ok("as long as it loses no commit"));
+    for (path, name, how, setting) in [
+        (
+            push,
+            "refs/heads/main",
+            PushHow::Update,
+            "github-refs=refs/heads/main",
+        ),
+        (
+            push,
+            "refs/heads/box/web/x",
+            PushHow::Force,
+            "github-force=yes",
+        ),
+        (
+            push,
+            "refs/heads/box/web/x",
+            PushHow::Delete,
+            "github-force=yes",
+        ),
+        (push, "refs/tags/v1", PushHow::Update, "github-tags=yes"),
+        (
+            "/other/x/git-receive-pack",
+            "refs/heads/box/web/x",
+            PushHow::Update,
+            "github=other/x",
+        ),
+    ] {
+        let (reason, why) = check("POST", path, Some((name, how))).unwrap_err();
+        assert_eq!(reason, Reason::GithubScope);
+        assert!(why.contains(setting), "{why}");
+    }
+    assert_eq!(check("GET", "/repos/other/x", None).as_deref(), Ok(""));
+    let (reason, _) = check("DELETE", "/repos/other/x", None).unwrap_err();
+    assert_eq!(reason, Reason::GithubScope);
+    assert_eq!(stage.world.rig.all_requests().len(), before);
+    assert_eq!(stage.refused(), 0, "a question is no refusal");
 }
 
 #[test]

@@ -11,11 +11,13 @@ mod weight;
 use crate::client::{Client, Seen, request, send_http1, send_http2};
 use crate::inside::Inside;
 use crate::world::{PLACEHOLDER_A, SECRET, World, allow, bound};
+use box_api::egress::Event;
 use box_fakes::rig::{Handler, Peer};
 use origin::{Head, accept_for, head_of, served_by_hyper};
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::Command;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
@@ -140,7 +142,7 @@ fn websocket_over_http1_passes_both_ways_in() {
             stream.write_all(handshake().as_bytes()).await.unwrap();
             let head = head_of(&mut stream).await;
             // A frame with a line end in it, and one that looks like a request.
-            let frames = b"\x81\x02\n\nGET / HTTP/1.1\n\n\x88\x00";
+            let frames = b"\x81\x02\n\n\x81\x10GET / HTTP/1.1\n\n\x88\x00";
             stream.write_all(frames).await.unwrap();
             let mut echo = vec![0; frames.len()];
             stream.read_exact(&mut echo).await.unwrap();
@@ -170,6 +172,146 @@ fn websocket_over_http2_is_translated_both_ways_in() {
         });
         assert_eq!(&echo, b"\x81\x04ping", "{door:?}");
     }
+}
+
+/// To a program it makes no difference what its host speaks.
+#[test]
+fn websocket_reaches_a_host_that_speaks_http2_alone() {
+    let (world, inside) = played_by(&["h2"], origin::echoes_over_http2());
+    for door in DOORS {
+        let (head, echo) = inside.run(move |client| async move {
+            let mut stream = door.opened(&client, "http/1.1").await;
+            stream.write_all(handshake().as_bytes()).await.unwrap();
+            let head = head_of(&mut stream).await;
+            stream.write_all(b"\x81\x04ping").await.unwrap();
+            let mut echo = [0; 6];
+            stream.read_exact(&mut echo).await.unwrap();
+            (head, echo)
+        });
+        assert_eq!(head.line, "HTTP/1.1 101 Switching Protocols", "{door:?}");
+        assert_eq!(head.value("sec-websocket-accept"), Some(&*accept_for(KEY)));
+        assert_eq!(&echo, b"\x81\x04ping", "{door:?}");
+        let (status, echo) = inside.run(move |client| async move {
+            let stream = door.opened(&client, "h2").await;
+            let (head, mut socket) = streams::extended_connect(stream, BEARER).await;
+            socket.write_all(b"\x81\x04pong").await.unwrap();
+            let mut echo = [0; 6];
+            socket.read_exact(&mut echo).await.unwrap();
+            (head.status, echo)
+        });
+        assert_eq!((status.as_u16(), &echo), (200, b"\x81\x04pong"), "{door:?}");
+    }
+    assert!(!world.log().windows(6).any(|part| part == b"S3CRET"));
+}
+
+/// In frames as in bodies: it becomes a placeholder, and the owner hears of it.
+#[test]
+fn credential_in_frames_of_a_host_is_replaced_and_told() {
+    let says = Handler::new(|mut stream| async move {
+        let head = head_of(&mut stream).await;
+        assert_eq!(
+            head.value("sec-websocket-extensions"),
+            None,
+            "unread otherwise"
+        );
+        let (first, rest) = SECRET.split_at(20);
+        let frame = |kind: u8, text: &str| {
+            [&[kind, u8::try_from(text.len()).unwrap()], text.as_bytes()].concat()
+        };
+        let frames = [
+            frame(0x81, &format!("you are {SECRET}!")),
+            frame(0x01, first),
+            frame(0x80, rest),
+            frame(0x81, "the end"),
+        ];
+        drop(stream.write_all(agrees(&head).as_bytes()).await);
+        for frame in frames {
+            drop(stream.write_all(&frame).await);
+        }
+        drop(stream.read_u8().await);
+    });
+    let (mut world, inside) = played_by(&["http/1.1"], says);
+    for alpn in ["http/1.1", "h2"] {
+        let got = inside.run(move |client| async move {
+            let stream = Door::Transparent.opened(&client, alpn).await;
+            let mut got = Vec::new();
+            if alpn == "h2" {
+                let (_, mut socket) = streams::extended_connect(stream, BEARER).await;
+                read_until(&mut socket, &mut got, b"the end").await;
+            } else {
+                let mut stream = stream;
+                let asks = handshake().replace(
+                    "Sec-WebSocket-Version",
+                    "Sec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Version",
+                );
+                stream.write_all(asks.as_bytes()).await.unwrap();
+                read_until(&mut stream, &mut got, b"the end").await;
+            }
+            got
+        });
+        let text = String::from_utf8_lossy(&got).into_owned();
+        assert!(!text.contains("S3CRET"), "{text}");
+        assert!(text.contains("you are sk-ant-oat01-PLACEHOLDER"), "{text}");
+        // A signal of each kind is told once in a while.
+        if alpn == "http/1.1" {
+            let host = world.host.event(|event| match event {
+                Event::SecretReflected { host, .. } => Some(host.clone()),
+                _ => None,
+            });
+            assert_eq!(host.as_str(), "cred.test");
+        }
+    }
+}
+
+async fn read_until(stream: &mut (impl AsyncRead + Unpin), got: &mut Vec<u8>, end: &[u8]) {
+    while !got.ends_with(end) {
+        got.push(stream.read_u8().await.unwrap());
+    }
+}
+
+/// What is compressed cannot be replaced: the answer is broken off, and the owner hears of it.
+#[test]
+fn credential_in_a_compressed_answer_breaks_it_off() {
+    let says = Handler::new(|mut stream| async move {
+        let head = head_of(&mut stream).await;
+        assert_eq!(
+            head.value("accept-encoding"),
+            Some("gzip"),
+            "nothing unreadable"
+        );
+        let text = match head.line.as_str() {
+            "GET /echo HTTP/1.1" => format!("{{\"token\":\"{SECRET}\"}}"),
+            _ => "{\"token\":\"none\"}".to_owned(),
+        };
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(text.as_bytes()).unwrap();
+        let body = gzip.finish().unwrap();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n\
+             Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        drop(stream.write_all(&[answer.as_bytes(), &body].concat()).await);
+        drop(stream.read_u8().await);
+    });
+    let (mut world, inside) = played_by(&["http/1.1"], says);
+    for (path, is_whole) in [("/", true), ("/echo", false)] {
+        let got = inside.run(move |client| async move {
+            let stream = Door::Transparent.opened(&client, "http/1.1").await;
+            let headers = [
+                ("authorization", BEARER),
+                ("accept-encoding", "br, gzip, zstd"),
+            ];
+            let get = request("GET", "cred.test", path, &headers);
+            send_http1(stream, get).await
+        });
+        assert_eq!(got.is_ok(), is_whole, "{path}: {got:?}");
+    }
+    let host = world.host.event(|event| match event {
+        Event::SecretReflected { host, .. } => Some(host.clone()),
+        _ => None,
+    });
+    assert_eq!(host.as_str(), "cred.test");
 }
 
 /// A host that says 101 without having read a handshake would read what follows as requests,

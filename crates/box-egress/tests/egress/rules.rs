@@ -361,6 +361,7 @@ fn check_judges_requests_and_addresses_by_the_same_decision() {
             asked: asked.map(|(method, path)| AskedRequest {
                 method: method.into(),
                 path: path.into(),
+                push: None,
             }),
             address: address.map(|text| text.parse().unwrap()),
         };
@@ -377,14 +378,9 @@ fn check_judges_requests_and_addresses_by_the_same_decision() {
         Ok("allow GET,HEAD https://cred.test/repos/*".into())
     );
     let denied = Err(Reason::DeniedRequest);
-    assert_eq!(
-        check("cred.test", 443, Some(("POST", "/repos/a")), None),
-        denied
-    );
-    assert_eq!(
-        check("cred.test", 443, Some(("GET", "/repos/secret/a")), None),
-        denied
-    );
+    for asked in [("POST", "/repos/a"), ("GET", "/repos/secret/a")] {
+        assert_eq!(check("cred.test", 443, Some(asked), None), denied);
+    }
     assert_eq!(
         check("cred.test", 443, Some(("GET", "/repos/../a")), None),
         Err(Reason::AmbiguousPath)

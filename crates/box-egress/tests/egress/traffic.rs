@@ -70,7 +70,10 @@ fn a_connection_is_told_of_while_it_is_open_and_when_it_is_over() {
     let known = first.ends.unwrap();
     assert_eq!((known.program, known.way_out), ends);
     // Nothing more is sent: what was is told while the connection is open.
-    let later = told_open(&mut world, |open| open.sent_bytes == 4);
+    let later = match first.sent_bytes {
+        4 => first.clone(),
+        _ => told_open(&mut world, |open| open.sent_bytes == 4),
+    };
     assert_eq!(later.connection, first.connection);
     assert_eq!(later.received_bytes, 4);
     assert_eq!(later.address.unwrap().port(), 7000);
@@ -369,4 +372,69 @@ fn whoever_says_nothing_is_let_go() {
     let told: Vec<BoxId> = timeouts.collect();
     assert_eq!(told, [inside.id; 4]);
     assert_eq!(world.rig.accepts_in_all(), 0, "nothing was dialled");
+}
+
+#[test]
+fn what_a_models_answer_cost_is_told_and_the_answer_passes_untouched() {
+    let mut world = World::start();
+    let body = "data: {\"type\":\"message_start\",\"message\":{\"model\":\"claude-x\",\"usage\":{\
+                \"input_tokens\":12,\"cache_read_input_tokens\":7}}}\n\n\
+                data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":5}}\n\n";
+    world.rig.origin("cred.test");
+    let reply = Reply::text(body).header("content-type", "text/event-stream");
+    world.rig.reply("cred.test", reply);
+    let inside = world.new_box(allow(&["cred.test"]), bound(PLACEHOLDER_A));
+    let asks = move |path: &'static str| {
+        move |client: crate::client::Client| async move {
+            let headers = [
+                ("x-api-key", PLACEHOLDER_A),
+                ("x-claude-code-session-id", "the-conversation"),
+                ("accept-encoding", "gzip, br"),
+            ];
+            let stream = client.connect("cred.test", 443).await;
+            let stream = client
+                .tls(stream, "cred.test", &["http/1.1"])
+                .await
+                .unwrap();
+            send_http1(stream, request("POST", "cred.test", path, &headers))
+                .await
+                .unwrap()
+        }
+    };
+    // What is no model's answer is not read, and is asked for as the box likes it, but for what
+    // could not be looked into.
+    assert_eq!(inside.run(asks("/v1/messages/count_tokens")).body, body);
+    let seen = inside.run(asks("/v1/messages"));
+    assert_eq!((seen.status, seen.body.as_str()), (200, body));
+    let encodings: Vec<_> = world
+        .rig
+        .requests("cred.test")
+        .iter()
+        .map(|asked| asked.header("accept-encoding").map(str::to_owned))
+        .collect();
+    assert_eq!(
+        encodings,
+        [Some("gzip".to_owned()), Some("identity".to_owned())]
+    );
+    let used = world.host.event(|event| match event {
+        Event::Used(used) => Some(used.clone()),
+        _ => None,
+    });
+    assert_eq!(
+        (used.model.as_str(), used.answers, used.unread),
+        ("claude-x", 1, 0)
+    );
+    assert_eq!(
+        (
+            used.tokens.input,
+            used.tokens.output,
+            used.tokens.cache_read
+        ),
+        (12, 5, 7)
+    );
+    assert_eq!(used.conversation.as_deref(), Some("the-conversation"));
+    assert_eq!(
+        (used.credential.as_str(), used.host.as_str()),
+        ("claude", "cred.test")
+    );
 }

@@ -15,12 +15,34 @@ const ask = (id, tool) =>
 
 let prompt = null;
 let answers = 0;
+let loaded = false;
 const end = () => {
   send({ id: prompt, result: { stopReason: "end_turn" } });
   prompt = null;
 };
 
+const echo = (text) =>
+  update({ sessionUpdate: "user_message_chunk", content: { type: "text", text } });
+
 const turns = {
+  PrintsKeys() {
+    say("marmoset key sk-ant-api03-Zq7Lw2Xv9Tb4Nc8Rd1Mf6Hs3Jk5Gp0Ya end");
+    end();
+  },
+  AnswersOutOfOrder() {
+    const id = prompt;
+    send({ id: 99, result: { stopReason: "end_turn" } });
+    send({ id: null, error: { code: -32603, message: "who asked" } });
+    say("one ");
+    end();
+    say("two ");
+    send({ id, error: { code: -32603, message: "and yet it failed" } });
+    say("three");
+  },
+  RepeatsLate() {
+    say(loaded ? "second" : "first");
+    end();
+  },
   PrintsGarbageBetween() {
     say("before ");
     garbage();
@@ -91,7 +113,10 @@ const methods = {
     sessionId: "hostile",
     modes: { currentModeId: "default", availableModes: [{ id: "default", name: "Default" }] },
   }),
-  "session/load": () => null,
+  "session/load": () => {
+    loaded = true;
+    return behaviour === "RepeatsLate" ? methods["session/new"]() : null;
+  },
   "session/set_mode": () => ({}),
 };
 
@@ -110,7 +135,15 @@ const take = (message) => {
   }
   if (message.id === undefined) return undefined;
   const method = methods[message.method];
-  if (method) return send({ id: message.id, result: method() });
+  if (method) {
+    send({ id: message.id, result: method() });
+    if (behaviour === "RepeatsLate" && message.method === "session/load") {
+      echo("misbehave");
+      say("first");
+      update({ sessionUpdate: "tool_call", ...call("t1") });
+    }
+    return undefined;
+  }
   return send({ id: message.id, error: { code: -32601, message: "no such method" } });
 };
 

@@ -20,17 +20,24 @@ pub enum Api {
 impl Api {
     const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
 
-    /// Where agents look for it.
-    pub fn host(self) -> &'static str {
+    /// Where agents look for it. Others serve chat completions as `OpenAI` does.
+    pub fn hosts(self) -> &'static [&'static str] {
         match self {
-            Self::Anthropic => super::HOST,
-            Self::OpenAi => "api.openai.com",
-            Self::Gemini => "generativelanguage.googleapis.com",
+            Self::Anthropic => &[super::HOST],
+            Self::OpenAi => &[
+                "api.openai.com",
+                "api.moonshot.ai",
+                "api.x.ai",
+                "dashscope-intl.aliyuncs.com",
+            ],
+            Self::Gemini => &["generativelanguage.googleapis.com"],
         }
     }
 
     pub(crate) fn at(host: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|api| api.host() == host)
+        Self::ALL
+            .into_iter()
+            .find(|api| api.hosts().contains(&host))
     }
 
     /// Paths below it that nobody may ask for without a credential.

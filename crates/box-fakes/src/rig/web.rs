@@ -4,7 +4,7 @@ use super::forge;
 use super::internet::Internet;
 use super::site;
 use super::world::Recorded;
-use crate::{model, vendors};
+use crate::{model, push, vendors};
 use bytes::Bytes;
 use http::{Request, Response, header};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -118,6 +118,10 @@ async fn answer(
     let number = internet.with(|world| world.record(recorded));
     if let Some(api) = internet.with(|world| world.model.served_at(&name)) {
         model::answer(internet, api, number, request).await
+    } else if internet.with(|world| world.push.contains_key(&name)) {
+        push::answer(internet, &name, request)
+            .await
+            .map(http_body_util::BodyExt::boxed_unsync)
     } else if internet.with(|world| world.vendors.is_open() && !world.replies.contains_key(&name))
         && vendors::HOSTS.contains(&name.as_str())
     {

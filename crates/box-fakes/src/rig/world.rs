@@ -2,6 +2,7 @@
 
 use super::{Answer, LeafKind, Peer, Reply};
 use crate::model::ModelState;
+use crate::push::PushState;
 use crate::vendors::VendorState;
 use anyhow::{Context as _, Result};
 use std::collections::{HashMap, VecDeque};
@@ -140,6 +141,8 @@ pub struct World {
     pub(crate) diary: VecDeque<String>,
     pub(crate) model: ModelState,
     pub(crate) vendors: VendorState,
+    /// Push services, by name.
+    pub(crate) push: HashMap<String, PushState>,
     pub(crate) peers: HashMap<SocketAddr, Peer>,
 }
 

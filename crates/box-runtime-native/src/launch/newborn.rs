@@ -1,6 +1,6 @@
 //! A box between its first instruction and its first program, as the spawner sees it.
 
-use super::Launched;
+use super::{Launched, late};
 use crate::network::Listeners;
 use crate::spawner::wire;
 use crate::step::{Step as _, StepError};
@@ -80,6 +80,21 @@ impl Newborn {
         Ok(())
     }
 
+    /// Whether it waits still: it has neither said anything nor ended.
+    pub(super) fn waits(&self) -> bool {
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // The end of its side of the socket is told as well.
+        poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&now)) == Ok(0)
+    }
+
+    /// One datagram to the inside, with descriptors beside it.
+    pub(super) fn tell(&self, bytes: &[u8], beside: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+        wire::send(&self.socket, bytes, beside)
+    }
+
     /// Everything outside is ready; `overlay` is the root of a box that may write to it.
     pub(super) fn go(&self, overlay: Option<&OwnedFd>) -> Result<(), StepError> {
         let overlay: Vec<BorrowedFd<'_>> = overlay.into_iter().map(|fd| fd.as_fd()).collect();
@@ -92,9 +107,18 @@ impl Newborn {
 
     /// Waits until box-guest runs, which closes the inside's end of the socket; what was said until
     /// then is read in one go, so that the spawner wakes up once.
-    pub(super) fn arrive(mut self) -> Result<Launched, StepError> {
+    pub(super) fn arrive(self) -> Result<Launched, StepError> {
+        self.arrive_within(SET_UP_SECONDS)
+    }
+
+    fn arrive_within(mut self, seconds: i64) -> Result<Launched, StepError> {
         const STEP: &str = "hear from the box while it is set up";
-        await_event(&self.socket, PollFlags::empty()).step(STEP)?;
+        match await_event(&self.socket, PollFlags::empty(), seconds) {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                return Err(late::told(self.pid, seconds));
+            }
+            result => result.step(STEP)?,
+        }
         let mut listeners = None;
         loop {
             let (message, descriptors) = self.hear().step(STEP)?;
@@ -136,13 +160,13 @@ impl Drop for Newborn {
 
 /// Waits for something to read, for as long as a set-up may take.
 pub(crate) fn await_readable(socket: &OwnedFd) -> io::Result<()> {
-    await_event(socket, PollFlags::IN)
+    await_event(socket, PollFlags::IN, SET_UP_SECONDS)
 }
 
 /// Waits for one of the flags or for the other end to be closed, which poll(2) always tells.
-fn await_event(socket: &OwnedFd, flags: PollFlags) -> io::Result<()> {
+fn await_event(socket: &OwnedFd, flags: PollFlags, seconds: i64) -> io::Result<()> {
     let deadline = Timespec {
-        tv_sec: SET_UP_SECONDS,
+        tv_sec: seconds,
         tv_nsec: 0,
     };
     loop {
@@ -227,4 +251,39 @@ pub(crate) fn started_ticks(pid: u32) -> io::Result<u64> {
     ticks
         .and_then(|ticks| ticks.parse().ok())
         .ok_or_else(|| Errno::BADMSG.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    use rustix::process::{PidfdFlags, pidfd_open};
+
+    #[test]
+    fn a_start_that_hangs_ends_at_its_deadline_and_says_what_it_hangs_in() {
+        #[expect(
+            clippy::disallowed_methods,
+            clippy::zombie_processes,
+            reason = "a first process that never says anything; whoever it is handed to collects it"
+        )]
+        let hung = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&hung);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+        pidfd_send_signal(&pidfd, Signal::STOP).unwrap();
+        waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::STOPPED).unwrap();
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        let newborn = Newborn::new(pid, pidfd, ours);
+        let error = newborn.arrive_within(1).unwrap_err().to_string();
+        drop(theirs);
+        let expected = "could not start the box within 1 s: it was stopped; something sent it \
+                        SIGSTOP or traces it (load ";
+        assert!(error.starts_with(expected), "{error}");
+        let gone = rustix::process::test_kill_process(pid);
+        assert_eq!(gone, Err(Errno::SRCH), "nothing is left of it");
+    }
 }

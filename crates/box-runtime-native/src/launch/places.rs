@@ -5,7 +5,8 @@ use super::environment::user_id;
 use super::proc;
 use super::root::Parts;
 use super::trees::{DEVICES, ETC_FILES, OPT, Trees, tree};
-use super::{trust, within};
+use super::{nested, trust, within};
+use crate::rootless::Privileges;
 use crate::spawner::wire::{Shown, Start};
 use crate::step::{Step as _, StepError};
 use crate::sys;
@@ -29,8 +30,7 @@ pub(super) struct Places<'a> {
     pub(super) start: &'a Start,
     pub(super) trees: &'a Trees,
     pub(super) parts: &'a Parts,
-    /// Whether the box has more than one id.
-    pub(super) has_ranges: bool,
+    pub(super) ids: Privileges,
 }
 
 impl Places<'_> {
@@ -41,7 +41,7 @@ impl Places<'_> {
             let attached = attach(device, &parts.dev, name);
             attached.step_with(|| format!("show the machine's `/dev/{name}`"))?;
         }
-        let terminals = terminals(self.has_ranges.then_some(TTY_GROUP))?;
+        let terminals = terminals(self.ids.has_ranges().then_some(TTY_GROUP))?;
         attach(&terminals, &parts.dev, "pts").step("attach the box's terminals")?;
         attach(&parts.shm, &parts.dev, "shm").step("attach the box's shared memory")?;
         self.on_folder(&parts.proc, "/proc")?;
@@ -64,6 +64,10 @@ impl Places<'_> {
         for (tree, shown) in trees.files.iter().zip(&self.start.files) {
             self.place(tree, shown)?;
         }
+        if let Some(sys) = &parts.sys {
+            self.on_folder(sys, "/sys")?;
+            nested::settle(self.ids);
+        }
         Ok(())
     }
 
@@ -80,7 +84,7 @@ impl Places<'_> {
                 Ok(())
             }
             (Placing::Copied, profile) => {
-                let user = self.has_ranges.then(|| user_id(profile));
+                let user = self.ids.has_ranges().then(|| user_id(profile));
                 // A box whose disk is full is still one that starts.
                 drop(trust::copy(tree, Path::new(target), user));
                 Ok(())

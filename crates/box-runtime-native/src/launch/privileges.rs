@@ -3,6 +3,7 @@
 use super::environment::user_id;
 use crate::rootless::Privileges;
 use box_api::control::{Limits, Profile};
+use box_runtime::Nesting;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{
@@ -19,6 +20,11 @@ const ROOT_KEEPS: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::NET_BIND_SERVICE);
+
+/// Without it nobody may map uid 0 of the box into a user namespace below it (Linux 5.12,
+/// `verify_root_map`), and so no container of root's own could be made. What it is named after, file
+/// capabilities, means nothing in a box: `no_new_privs` and `nosuid` hold.
+const ROOT_THAT_HOLDS_CONTAINERS_KEEPS: CapabilitySet = ROOT_KEEPS.union(CapabilitySet::SETFCAP);
 
 /// uid and gid 0 of the new user namespace, with all capabilities in it. Where the box has one id,
 /// that one has them already.
@@ -67,10 +73,11 @@ fn set(resource: Resource, value: u64) -> Result<(), Errno> {
 }
 
 /// Keeps what the profile has, for good: the bounding set is what any later exec can gain at most.
-pub(super) fn give_up(profile: Profile, ids: Privileges) -> Result<(), Errno> {
-    let kept = match profile {
-        Profile::Locked => CapabilitySet::empty(),
-        Profile::Root => ROOT_KEEPS,
+pub(super) fn give_up(profile: Profile, nesting: Nesting, ids: Privileges) -> Result<(), Errno> {
+    let kept = match (profile, nesting) {
+        (Profile::Locked, _) => CapabilitySet::empty(),
+        (Profile::Root, Nesting::Refused) => ROOT_KEEPS,
+        (Profile::Root, Nesting::Allowed) => ROOT_THAT_HOLDS_CONTAINERS_KEEPS,
     };
     for bit in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << bit);

@@ -1,9 +1,10 @@
 //! The change to the box's own root, after which no path leads to the host.
 
 use super::places::{attach, subtree};
-use super::proc;
 use super::trees::ETC_FILES;
+use super::{nested, proc};
 use crate::step::{Step as _, StepError};
+use box_runtime::Nesting;
 use rustix::fd::OwnedFd;
 use rustix::fs::CWD;
 use rustix::mount::{MountAttrFlags, MoveMountFlags, UnmountFlags, move_mount, unmount};
@@ -32,10 +33,12 @@ pub(super) struct Parts {
     /// A file without anything in it.
     pub(super) null: OwnedFd,
     pub(super) etc: [OwnedFd; ETC_FILES.len()],
+    /// Of a box that may hold containers.
+    pub(super) sys: Option<OwnedFd>,
 }
 
 impl Parts {
-    pub(super) fn open(scratch: &OwnedFd) -> Result<Self, StepError> {
+    pub(super) fn open(scratch: &OwnedFd, nesting: Nesting) -> Result<Self, StepError> {
         let proc = proc::mount()?;
         // Any folder of the host does; the whole tree goes away with the change of root.
         move_mount(
@@ -51,6 +54,10 @@ impl Parts {
                 .step_with(|| format!("open `{name}` of the box's tmpfs"))
         };
         let [resolver, hosts, host_name, machine_id] = ETC_FILES;
+        let sys = match nesting {
+            Nesting::Refused => None,
+            Nesting::Allowed => Some(part(nested::SYS[0], SEALED)?),
+        };
         Ok(Self {
             proc,
             dev: part("dev", DEVICES)?,
@@ -66,6 +73,7 @@ impl Parts {
                 part(&format!("etc/{host_name}"), SEALED)?,
                 part(&format!("etc/{machine_id}"), SEALED)?,
             ],
+            sys,
         })
     }
 }

@@ -4,13 +4,14 @@
 //! disk hold ids 0–65535 whatever range the box has.
 
 use super::environment::user_id;
-use super::overlay;
+use super::{nested, overlay};
 use crate::rootless::Privileges;
 use crate::spawner::wire::{Shown, Start};
 use crate::step::{Step as _, StepError};
 use crate::storage::identity::machine_id;
 use crate::sys;
 use box_api::control::Profile;
+use box_runtime::Nesting;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -48,6 +49,8 @@ const INODES_MIN: u64 = 16 << 10;
 /// One inode for so many bytes; source trees have smaller files than that, caches larger ones.
 const BYTES_PER_INODE: u64 = 4 << 10;
 
+const ARRIVE: &str = "take what the box is shown";
+
 /// Detached mounts.
 #[derive(Debug)]
 pub(super) struct Trees {
@@ -84,6 +87,49 @@ impl Trees {
             files: shown(&start.files)?,
             scratch: scratch(start, privileges).step("make the box's tmpfs")?,
             devices: devices(privileges).step("open the machine's devices")?,
+            privileges,
+        })
+    }
+
+    /// As they travel to a first process that is there already; see [`Self::arrived`].
+    pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let Self {
+            image,
+            workspace,
+            home,
+            programs,
+            mounts,
+            files,
+            scratch,
+            devices,
+            privileges: _,
+        } = self;
+        let fixed = [image, workspace, home, programs, scratch];
+        let lists = mounts.iter().chain(files).chain(devices);
+        fixed.into_iter().chain(lists).map(AsFd::as_fd).collect()
+    }
+
+    /// The reverse of [`Self::descriptors`].
+    pub(super) fn arrived(
+        descriptors: Vec<OwnedFd>,
+        start: &Start,
+        privileges: Privileges,
+    ) -> Result<Self, StepError> {
+        let mut descriptors = descriptors.into_iter();
+        let mut next = || descriptors.next().ok_or(Errno::BADMSG).step(ARRIVE);
+        let fixed = [next()?, next()?, next()?, next()?, next()?];
+        let [image, workspace, home, programs, scratch] = fixed;
+        let mut list = |count: usize| (0..count).map(|_| next()).collect::<Result<Vec<_>, _>>();
+        let (mounts, files) = (list(start.mounts.len())?, list(start.files.len())?);
+        Ok(Self {
+            image,
+            workspace,
+            home,
+            programs,
+            mounts,
+            files,
+            scratch,
+            devices: descriptors.collect(),
             privileges,
         })
     }
@@ -177,6 +223,11 @@ fn fill(scratch: &OwnedFd, start: &Start, privileges: Privileges) -> io::Result<
     ] {
         folder(scratch, name, mode)?;
         fs::chownat(scratch, name, Some(user), Some(group), fs::AtFlags::empty())?;
+    }
+    if start.nesting == Nesting::Allowed {
+        for name in nested::SYS {
+            folder(scratch, name, 0o755)?;
+        }
     }
     folder(scratch, "dev", 0o755)?;
     fill_dev(scratch, privileges)?;

@@ -1,9 +1,9 @@
 //! The spawner's own half: takes requests one by one, reaps boxes, ends with the host.
 
-use super::wire::{self, Answer, MESSAGE_BYTES, Request};
+use super::wire::{self, Answer, MESSAGE_BYTES, Request, Start};
 use super::{halt, reopen};
 use crate::cgroup::Cgroups;
-use crate::launch::{self, Tools, as_descriptors};
+use crate::launch::{self, Launched, Spare, Tools, as_descriptors};
 use crate::network::Listeners;
 use crate::rootless::Privileges;
 use crate::step::{Step as _, StepError};
@@ -27,7 +27,7 @@ use std::mem::ManuallyDrop;
 const HOST: u64 = 0;
 /// Descriptors 0 to 3 belong to nobody in this process, so that a box's first process can put there
 /// what box-guest expects.
-const FREE_NUMBERS: i32 = 4;
+pub(crate) const FREE_NUMBERS: i32 = 4;
 /// Ends that are remembered until their boxes are forgotten or started again.
 const ENDED_MAX: usize = 4096;
 /// Exit code after a panic, as Rust programs have it.
@@ -44,7 +44,10 @@ pub(super) fn run(socket: &OwnedFd, cgroups: Cgroups, privileges: Privileges) ->
             filters: seccomp::Filters::new(privileges),
             boot_id,
         };
-        Process::new(socket, tools)?.serve()
+        let mut process = Process::new(socket, tools)?;
+        let served = process.serve();
+        process.let_go_of_spares();
+        served
     });
     sys::exit_now(i32::from(served.is_err()))
 }
@@ -92,6 +95,8 @@ struct Process {
     events: OwnedFd,
     tools: Tools,
     boxes: HashMap<u64, Kept>,
+    /// Boxes begun ahead that nobody has taken.
+    spares: HashMap<BoxId, Spare>,
     /// How boxes ended that nobody has asked to be forgotten yet.
     ended: HashMap<BoxId, Ended>,
     last_token: u64,
@@ -114,13 +119,14 @@ impl Process {
             events,
             tools,
             boxes: HashMap::new(),
+            spares: HashMap::new(),
             ended: HashMap::new(),
             last_token: HOST,
         })
     }
 
     /// Until the host closes its end.
-    fn serve(mut self) -> io::Result<()> {
+    fn serve(&mut self) -> io::Result<()> {
         loop {
             let mut ready = [Event {
                 flags: EventFlags::empty(),
@@ -177,7 +183,7 @@ impl Process {
             Request::Start(start) => {
                 self.bury_dead(&start.id)?;
                 self.ended.remove(&start.id);
-                let launched = launch::launch(&start, &self.tools)?;
+                let launched = self.launch(&start)?;
                 let kept = Kept {
                     id: start.id,
                     pidfd: launched.pidfd,
@@ -200,7 +206,14 @@ impl Process {
                 };
                 Ok((Answer::Reopened, Some(token)))
             }
+            Request::Spare { id } => {
+                let spare = launch::begin(&id, &self.tools)?;
+                self.spares.insert(id, spare);
+                Ok((Answer::Done, None))
+            }
             Request::Forget { id } => {
+                // Killed and reaped with it.
+                drop(self.spares.remove(&id));
                 self.bury_dead(&id)?;
                 self.tools.cgroups.remove(&id)?;
                 self.ended.remove(&id);
@@ -224,6 +237,30 @@ impl Process {
                 let ended = self.ended.get(&id).copied();
                 Ok((Answer::Last { ended }, None))
             }
+        }
+    }
+
+    /// With what was begun ahead under this id, if that lives.
+    fn launch(&mut self, start: &Start) -> Result<Launched, StepError> {
+        if let Some(spare) = self.spares.remove(&start.id) {
+            match spare.take(start, &self.tools) {
+                Ok(Some(launched)) => return Ok(launched),
+                Ok(None) => {}
+                Err(error) => {
+                    // The first failure is the one worth telling.
+                    drop(self.tools.cgroups.remove(&start.id));
+                    return Err(error);
+                }
+            }
+        }
+        launch::launch(start, &self.tools)
+    }
+
+    /// Nobody can take them any more, and nobody else knows of their cgroups.
+    fn let_go_of_spares(&mut self) {
+        for (id, spare) in self.spares.drain() {
+            drop(spare);
+            drop(self.tools.cgroups.remove(&id));
         }
     }
 

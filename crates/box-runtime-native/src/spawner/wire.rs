@@ -7,7 +7,7 @@ use crate::cgroup::Motion;
 use crate::launch::IDS;
 use box_api::BoxId;
 use box_api::control::{Limits, Profile};
-use box_runtime::{Ended, Placing};
+use box_runtime::{Ended, Nesting, Placing};
 use field::{Reader, Writer, malformed};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -37,6 +37,10 @@ const TEXT_BYTES_MAX: usize = 1 << 10;
 #[derive(Debug)]
 pub(crate) enum Request {
     Start(Box<Start>),
+    /// A box is begun ahead, for a later `Start` with this id, or for `Forget`.
+    Spare {
+        id: BoxId,
+    },
     /// The sockets of a running box once more.
     Reopen {
         id: BoxId,
@@ -70,6 +74,7 @@ pub(crate) struct Start {
     pub(crate) id: BoxId,
     pub(crate) host_name: String,
     pub(crate) profile: Profile,
+    pub(crate) nesting: Nesting,
     pub(crate) limits: Limits,
     pub(crate) id_offset: u32,
     pub(crate) given: Given,
@@ -117,7 +122,7 @@ pub(crate) enum Answer {
     },
     Reopened,
     Forgotten,
-    /// Of `Limit` and `Put`.
+    /// Of `Limit`, `Put` and `Spare`.
     Done,
     /// Of `Last`; absent when the spawner saw no end of that box.
     Last {
@@ -135,6 +140,7 @@ const KIND_FAILED: u32 = 4;
 const KIND_LIMIT: u32 = 5;
 const KIND_PUT: u32 = 6;
 const KIND_LAST: u32 = 7;
+const KIND_SPARE: u32 = 8;
 
 /// The beginning of a request about a box.
 fn of_box(serial: u64, kind: u32, id: &BoxId) -> Writer {
@@ -152,6 +158,7 @@ impl Request {
                 let writer = of_box(serial, KIND_REOPEN, id);
                 Ok((writer.finish()?, vec![pidfd.as_fd()]))
             }
+            Self::Spare { id } => Ok((of_box(serial, KIND_SPARE, id).finish()?, Vec::new())),
             Self::Forget { id } => Ok((of_box(serial, KIND_FORGET, id).finish()?, Vec::new())),
             Self::Last { id } => Ok((of_box(serial, KIND_LAST, id).finish()?, Vec::new())),
             Self::Limit { id, limits } => {
@@ -185,6 +192,7 @@ impl Request {
                 id: reader.id()?,
                 pidfd: descriptors.next().ok_or_else(|| malformed("no pidfd"))?,
             },
+            KIND_SPARE => Self::Spare { id: reader.id()? },
             KIND_FORGET => Self::Forget { id: reader.id()? },
             KIND_LAST => Self::Last { id: reader.id()? },
             KIND_LIMIT => Self::Limit {
@@ -210,7 +218,7 @@ impl Request {
 }
 
 impl Start {
-    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+    pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let given = &self.given;
         let fixed: [&OwnedFd; GIVEN] = [
             &given.image,
@@ -229,13 +237,17 @@ impl Start {
         fixed.into_iter().map(AsFd::as_fd).chain(shown).collect()
     }
 
-    fn encode(&self, serial: u64) -> io::Result<Vec<u8>> {
+    pub(crate) fn encode(&self, serial: u64) -> io::Result<Vec<u8>> {
         let mut writer = Writer::new(serial, KIND_START);
         writer.text(self.id.as_str());
         writer.text(&self.host_name);
         writer.number(match self.profile {
             Profile::Locked => 0,
             Profile::Root => 1,
+        });
+        writer.number(match self.nesting {
+            Nesting::Refused => 0,
+            Nesting::Allowed => 1,
         });
         writer.number(self.id_offset);
         writer.limits(&self.limits);
@@ -264,6 +276,11 @@ impl Start {
             0 => Profile::Locked,
             1 => Profile::Root,
             _ => return Err(malformed("no such profile")),
+        };
+        let nesting = match reader.number()? {
+            0 => Nesting::Refused,
+            1 => Nesting::Allowed,
+            _ => return Err(malformed("no such nesting")),
         };
         let id_offset = checked_offset(reader.number()?)?;
         let limits = reader.limits()?;
@@ -309,6 +326,7 @@ impl Start {
             id,
             host_name,
             profile,
+            nesting,
             limits,
             id_offset,
             given,
@@ -541,6 +559,7 @@ mod tests {
             id: BoxId::from_random([7; 10]),
             host_name: "demo".to_owned(),
             profile: Profile::Root,
+            nesting: Nesting::Allowed,
             limits: Limits::default(),
             id_offset: 2_000_000_000,
             given: Given {
@@ -575,6 +594,7 @@ mod tests {
         };
         assert_eq!(back.host_name, "demo");
         assert_eq!(back.limits, Limits::default());
+        assert_eq!(back.nesting, Nesting::Allowed);
         assert_eq!(back.files[0].target, "/etc/x");
         assert_eq!(back.files[0].placing, Placing::Trusted);
         assert!(

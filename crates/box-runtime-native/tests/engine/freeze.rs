@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 crate::claims!(
     a_frozen_box_stands_still_and_goes_on,
     a_box_that_forks_without_end_is_frozen_whole,
+    shells_that_fork_all_the_time_are_frozen_again_and_again,
     a_frozen_box_is_stopped_as_any_other,
     a_freeze_outlives_the_host,
     only_what_runs_is_frozen,
@@ -115,6 +116,51 @@ pub(crate) fn a_box_that_forks_without_end_is_frozen_whole(host: &mut Host) {
         }
     }
     drop(churners);
+}
+
+/// As builds and agents are: shells that start one program after the other. One that began vfork(2)
+/// before it was told to stand still waits for a child that stands still already, and so never does
+/// itself: the old freezer is on its way for ever. Of 40 freezes 2 did not end here when nobody let go
+/// and told anew.
+pub(crate) fn shells_that_fork_all_the_time_are_frozen_again_and_again(host: &mut Host) {
+    const TIMES: usize = 40;
+    let mut spec = host.spec(Profile::Locked);
+    spec.limits.pids = 100;
+    let _sockets = host.run(&spec);
+    // In the foreground, so that a shell that has it uses vfork(2).
+    let line = "true=$(command -v env); true=${true%env}true; \
+        while :; do $true; $true; $true; $true; $true; $true; $true; $true; \
+        printf %s $$ > /workspace/n; done";
+    let shells: Vec<_> = (0..12)
+        .map(|_| {
+            let exec = ExecSpec {
+                command: ["sh", "-c", line].map(str::to_owned).to_vec(),
+                cwd: None,
+                env: Vec::new(),
+                terminal: None,
+            };
+            host.wait(host.engine().exec(&spec.id, exec)).unwrap()
+        })
+        .collect();
+    counted_beyond(host, &spec, 0);
+    let engine = host.engine().clone();
+    for time in 1..=TIMES {
+        host.wait(engine.freeze(&spec.id))
+            .unwrap_or_else(|error| panic!("freeze {time} of {TIMES}: {error}"));
+        assert!(host.wait(engine.usage(&spec.id)).unwrap().frozen, "{time}");
+        let written = || {
+            let file = std::fs::metadata(host.folder(&spec).join("workspace/n")).unwrap();
+            file.modified().unwrap()
+        };
+        let before = written();
+        host.wait(engine.thaw(&spec.id)).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while written() == before {
+            assert!(Instant::now() < deadline, "it does not go on after {time}");
+            std::thread::yield_now();
+        }
+    }
+    drop(shells);
 }
 
 pub(crate) fn a_frozen_box_is_stopped_as_any_other(host: &mut Host) {

@@ -50,6 +50,15 @@ enum Wire {
     Socket(UnixStream),
     /// A page, which is told how a request ended and no more.
     Page(PageWire),
+    /// Somebody in this process who hears every reply and says what a client says.
+    Spoken(Spoken),
+}
+
+/// Both ends of a client that is no socket.
+#[derive(Debug)]
+pub(crate) struct Spoken {
+    pub(crate) said: mpsc::Sender<Reply>,
+    pub(crate) heard: mpsc::Receiver<ClientMessage>,
 }
 
 /// A request of a page.
@@ -117,6 +126,13 @@ impl Client {
         }
     }
 
+    pub(crate) fn spoken(spoken: Spoken) -> Self {
+        Self {
+            wire: Wire::Spoken(spoken),
+            inbox: Zeroizing::default(),
+        }
+    }
+
     /// The first frame, in time.
     pub(super) async fn first<T: DeserializeOwned>(
         &mut self,
@@ -139,8 +155,10 @@ impl Client {
     /// What the client says while its request runs; `None` when it is gone. May be cancelled:
     /// nothing is lost.
     pub(super) async fn message(&mut self) -> Result<Option<ClientMessage>, ClientError> {
-        if let Wire::Page(page) = &mut self.wire {
-            return Ok(page.message().await);
+        match &mut self.wire {
+            Wire::Page(page) => return Ok(page.message().await),
+            Wire::Spoken(spoken) => return Ok(spoken.heard.recv().await),
+            Wire::Socket(_) => {}
         }
         match self.frame().await? {
             Some(frame) => Ok(Some(serde_json::from_slice(&frame)?)),
@@ -195,10 +213,16 @@ impl Client {
     }
 
     pub(super) async fn reply(&self, reply: &Reply) -> Result<(), ClientError> {
-        if let Wire::Page(page) = &self.wire {
-            return page.hear(reply);
+        match &self.wire {
+            Wire::Page(page) => page.hear(reply),
+            Wire::Spoken(spoken) => {
+                let saying = spoken.said.send(reply.clone());
+                let said = timeout(SEND_DEADLINE, saying).await;
+                said.map_err(|_| ClientError::TooSlow)?
+                    .map_err(|_| ClientError::Gone)
+            }
+            Wire::Socket(_) => self.send(reply).await,
         }
-        self.send(reply).await
     }
 
     /// [`Reply::Streams`] with the descriptors beside its first byte.

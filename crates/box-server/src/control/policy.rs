@@ -75,17 +75,26 @@ pub(super) async fn handle(
             Ok(Outcome::Policy(policy::defaults(host, name).await))
         }
         PolicyAsk::Reload => reload(host, caller).await,
+        PolicyAsk::NewCa => new_ca(host, caller).await,
     }
 }
 
-async fn reload(host: &Host, caller: &Caller) -> Result<Outcome, Problem> {
-    if caller.tier != Tier::Admin {
-        return Err(Problem::new(
-            ProblemKind::Refused,
-            "not-yours",
-            "the settings belong to the user the host runs as",
-        ));
+async fn new_ca(host: &Host, caller: &Caller) -> Result<Outcome, Problem> {
+    check_admin(*caller, "the CA belongs to the user the host runs as")?;
+    let restart = policy::new_ca(host).await;
+    let restart = restart.map_err(problem::reload)?;
+    Ok(Outcome::NewCa { restart })
+}
+
+fn check_admin(caller: Caller, why: &'static str) -> Result<(), Problem> {
+    if caller.tier == Tier::Admin {
+        return Ok(());
     }
+    Err(Problem::new(ProblemKind::Refused, "not-yours", why))
+}
+
+async fn reload(host: &Host, caller: &Caller) -> Result<Outcome, Problem> {
+    check_admin(*caller, "the settings belong to the user the host runs as")?;
     let findings = policy::reload(host).await;
     let findings = findings.map_err(problem::reload)?;
     Ok(Outcome::Reloaded { findings })

@@ -26,6 +26,7 @@ pub(super) async fn handle(host: &Host) -> Result<Outcome, Problem> {
                 BoxState::Running | BoxState::Removing | BoxState::Creating | BoxState::Trashed
             )
         }),
+        boxes_ahead: u32::try_from(host.pool.count().await).unwrap_or(u32::MAX),
         egress: matches!(host.egress.state(), LinkState::Up { .. }),
         limits_held_by: Some(engine.limits_held_by().to_owned()),
         seal: credentials::seal_info(host).await.ok(),

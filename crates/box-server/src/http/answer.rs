@@ -97,11 +97,14 @@ pub(super) fn problem_as(status: StatusCode, problem: &Problem) -> Answer {
 }
 
 /// The status a problem has; programs look at its slug.
-fn status_of(problem: &Problem) -> StatusCode {
+pub(super) fn status_of(problem: &Problem) -> StatusCode {
     let slug = problem.slug.as_str();
     match problem.kind {
-        ProblemKind::Failed if slug.ends_with("-not-found") => StatusCode::NOT_FOUND,
+        ProblemKind::Failed if slug.ends_with("-not-found") || GONE.contains(&slug) => {
+            StatusCode::NOT_FOUND
+        }
         ProblemKind::Failed if CONFLICTS.contains(&slug) => StatusCode::CONFLICT,
+        ProblemKind::Failed if UNFIT.contains(&slug) => StatusCode::UNPROCESSABLE_ENTITY,
         ProblemKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
         ProblemKind::Usage if slug == "other-method" => StatusCode::METHOD_NOT_ALLOWED,
         ProblemKind::Usage => StatusCode::BAD_REQUEST,
@@ -113,12 +116,47 @@ fn status_of(problem: &Problem) -> StatusCode {
     }
 }
 
-/// What would have worked in another state of the thing.
+/// What is not there, or not any more.
+const GONE: &[&str] = &[
+    "box-gone",
+    "no-credential",
+    "no-thread",
+    "not-in-trash",
+    "port-not-shown",
+    "prompt-not-queued",
+    "thread-gone",
+    "unknown-process",
+];
+
+/// What would have worked in another state of the thing, or at another host.
 const CONFLICTS: &[&str] = &[
+    "agent-not-installed",
     "box-ambiguous",
     "box-busy",
     "decision-over",
+    "host-runs",
+    "label-taken",
     "name-taken",
+    "no-archives",
+    "no-disk-usage",
+    "no-logs",
+    "no-page",
+    "no-snapshots",
+    "not-attached",
+    "not-parked",
     "not-running",
+    "port-busy",
+    "port-shown",
+    "process-runs",
     "unpushed",
+];
+
+/// What was understood, tried, and did not work for what was asked.
+const UNFIT: &[&str] = &[
+    "credential-command",
+    "not-imported",
+    "not-run",
+    "not-whole",
+    "repository-not-cloned",
+    "setup-failed",
 ];

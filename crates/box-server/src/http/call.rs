@@ -3,7 +3,7 @@
 use super::Web;
 use super::answer::Answer;
 use crate::control::carry_out;
-use crate::control::client::{Client, PageWire};
+use crate::control::client::{Client, PageWire, Spoken};
 use crate::problem;
 use box_api::control::{Outcome, Request};
 use box_api::{BoxId, BoxName, Problem, ThreadId};
@@ -35,6 +35,8 @@ pub(super) struct Call {
     pub(super) caller: Caller,
     /// The sign-in it came with.
     pub(super) sign_in: String,
+    /// The name and port it came to.
+    pub(super) at: String,
     /// What stands in the path where the route has a name in braces, in order.
     pub(super) names: Vec<String>,
     pub(super) query: Vec<(String, String)>,
@@ -124,14 +126,19 @@ impl Call {
     pub(super) async fn box_named(&self) -> Result<BoxRecord, Problem> {
         let text = self.names.first().map_or("", String::as_str);
         let host = self.host();
-        let by_id = match BoxId::parse(text) {
-            Ok(id) => visible(host, &self.caller, id).await?,
-            Err(_) => None,
+        let id = BoxId::parse(text).ok();
+        let by_id = match id {
+            Some(id) => visible(host, &self.caller, id).await?,
+            None => None,
         };
         if let Some(record) = by_id {
             return sole(host, &self.caller, record).await;
         }
-        let name = BoxName::parse(text).map_err(|error| problem::body(&error.to_string()))?;
+        let name = BoxName::parse(text).map_err(|error| match id {
+            // An id need not look like a name to be one that nobody has.
+            Some(id) => problem::no_box(id),
+            None => problem::body(&error.to_string()),
+        })?;
         boxes::find(host, &self.caller, &name)
             .await
             .map_err(problem::find)
@@ -161,6 +168,17 @@ pub(super) async fn ask(
         carry_out(&door, &caller, &mut client, request).await
     });
     task.await.map_err(problem::ending)?
+}
+
+/// For whoever hears every reply and speaks meanwhile. It ends with its caller.
+pub(super) async fn ask_speaking(
+    web: &Arc<Web>,
+    caller: Caller,
+    request: Request,
+    spoken: Spoken,
+) -> Result<Outcome, Problem> {
+    let mut client = Client::spoken(spoken);
+    carry_out(&web.door, &caller, &mut client, request).await
 }
 
 /// A thread of the caller's, whose box is there.

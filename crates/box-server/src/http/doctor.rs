@@ -22,10 +22,16 @@ async fn look(call: &Call) -> Result<Status, Problem> {
 }
 
 pub(super) async fn handle(call: Call) -> Called {
-    let status = look(&call).await?;
+    let findings = findings(&call).await?;
+    Ok(answer::json(&Doctor { findings }))
+}
+
+/// What this machine offers and lacks.
+pub(super) async fn findings(call: &Call) -> Result<Vec<DoctorFinding>, Problem> {
+    let status = look(call).await?;
     let engine = call.host().runtimes.default().name();
     let listen = call.host().settings.page.listen.value;
-    let findings = vec![
+    Ok(vec![
         found(
             "engine",
             Tint::Good,
@@ -37,8 +43,7 @@ pub(super) async fn handle(call: Call) -> Called {
         network(&status),
         secrets(&status),
         page(listen),
-    ];
-    Ok(answer::json(&Doctor { findings }))
+    ])
 }
 
 fn found(what: &str, tint: Tint, text: String, hint: Option<&str>) -> DoctorFinding {

@@ -1,13 +1,16 @@
 //! `POST /api/boxes/{box}/files?name=`: puts a file where the agent of a box finds it (C54). The body
-//! is the file; it is passed on in pieces as it comes.
+//! is the file; it is passed on in pieces as it comes. `GET` gives one of them back (C56).
 
 use super::answer;
 use super::call::{Call, Called, ask};
 use crate::control::client::PageWire;
 use crate::problem;
 use box_api::control::{ATTACHMENT_BYTES_MAX, AttachFile, Outcome, Request};
+use box_core::attachments;
 use http_body_util::BodyExt as _;
+use hyper::StatusCode;
 use hyper::body::{Body as _, Incoming};
+use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -42,6 +45,24 @@ pub(super) async fn handle(call: Call) -> Called {
         return Err(problem::unlike(&outcome));
     };
     Ok(answer::created(&attached))
+}
+
+/// An attached file, as a download: nothing of a box is ever a page of this origin. What may be shown
+/// the page shows as what it asked for.
+pub(super) async fn read(call: Call) -> Called {
+    let name = call.box_name().await?;
+    let file: Option<String> = call.asked("name")?;
+    let file = file.ok_or_else(|| problem::body("`name` is missing"))?;
+    let (host, caller) = (call.host().clone(), call.caller);
+    let reading =
+        tokio::spawn(async move { attachments::read(&host, &caller, &name, &file).await });
+    let read = reading.await.map_err(problem::ending)?;
+    let (attached, content) = read.map_err(problem::attachment)?;
+    let media_type = attachments::media_type(&attached.path);
+    let mut given = answer::of(StatusCode::OK, media_type, content);
+    let headers = given.headers_mut();
+    headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+    Ok(given)
 }
 
 /// Until the file ends, or nobody takes it any more.

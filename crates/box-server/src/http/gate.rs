@@ -1,11 +1,13 @@
-//! The way of a request in: guard, then what needs no cookie, then the cookie, then its route.
+//! The way of a request in: guard, then what needs no cookie, then the cookie or the token, then its
+//! route.
 
 use super::answer::{self, Answer};
 use super::call::Call;
-use super::guard::{Passed, Stopped, one};
+use super::guard::{self, Passed, Stopped, one};
 use super::routes::{self, Found};
-use super::{Ends, Web, health, metrics, pair, socket, statics};
+use super::{Ends, Web, health, metrics, pair, plain, programs, socket, statics};
 use crate::problem;
+use box_api::Problem;
 use box_core::sign_ins::{self, Known, Shown};
 use hyper::body::Incoming;
 use hyper::header::{COOKIE, HeaderMap, HeaderName, SEC_WEBSOCKET_PROTOCOL};
@@ -25,30 +27,49 @@ pub(super) async fn pass(web: &Arc<Web>, ends: Ends, request: Request<Incoming>)
     let answer = match web.guard.judge((ends.local, ends.peer), &head) {
         Err(Stopped::Host(host)) => answer::problem(&problem::misdirected(&host)),
         Err(Stopped::Origin) => answer::problem(&problem::foreign_origin()),
-        Ok(passed) => enter(web, passed, head, body).await,
+        Ok(passed) => enter(web, (ends, passed), head, body).await,
     };
     web.counts.answer(answer.status());
     answer::finish(answer, &web.door.host.build)
 }
 
-async fn enter(web: &Arc<Web>, passed: Passed, head: Parts, body: Incoming) -> Answer {
+async fn enter(
+    web: &Arc<Web>,
+    (ends, passed): (Ends, Passed),
+    head: Parts,
+    body: Incoming,
+) -> Answer {
     let path = head.uri.path();
     let reads = head.method == Method::GET || head.method == Method::HEAD;
-    let at = passed.host.clone();
     match path {
         "/api/pair" if head.method == Method::POST => pair::handle(web, passed, &head, body).await,
         "/healthz" if reads => {
-            health::handle(web, known(web, &head.headers, &at).await.as_ref()).await
+            let known = known(web, &passed, &head).await.ok();
+            health::handle(web, known.as_ref()).await
         }
-        "/metrics" if reads && web.door.host.settings.page.metrics.value => {
-            metrics::handle(web).await
-        }
+        "/metrics" if reads && is_open(web, &passed) => metrics::handle(web).await,
+        _ if reads && plain::is_at(path) => plain::handle(web, &passed, &head).await,
         _ if reads && !is_inner(path) => statics::handle(&head),
-        _ => match known(web, &head.headers, &at).await {
-            Some(known) => inside(web, known, head, body).await,
-            None => answer::problem(&problem::signed_out()),
+        _ if guard::is_acp(path) => socket::acp::upgrade(web, &passed, head).await,
+        _ => match known(web, &passed, &head).await {
+            Ok(known) => {
+                web.seats.know(&ends.seat);
+                inside(web, (known, passed.host), head, body).await
+            }
+            Err(problem) => answer::problem(&problem),
         },
     }
+}
+
+/// Whether the settings let anybody on this machine read the numbers.
+fn is_open(web: &Web, passed: &Passed) -> bool {
+    web.door.host.settings.page.metrics.value && passed.peer.is_loopback()
+}
+
+/// The box of `/api/boxes/{box}/<last>`.
+fn of_box<'p>(path: &'p str, last: &str) -> Option<&'p str> {
+    let (name, rest) = path.strip_prefix("/api/boxes/")?.split_once('/')?;
+    (rest == last).then_some(name)
 }
 
 /// What is not the page's own files.
@@ -57,15 +78,26 @@ fn is_inner(path: &str) -> bool {
     matches!(first, Some("api" | "ws" | "metrics"))
 }
 
-async fn inside(web: &Arc<Web>, known: Known, mut head: Parts, body: Incoming) -> Answer {
+async fn inside(
+    web: &Arc<Web>,
+    (known, at): (Known, String),
+    mut head: Parts,
+    body: Incoming,
+) -> Answer {
     let path = head.uri.path().to_owned();
+    let terminal = of_box(&path, "terminal").filter(|_| head.method == Method::GET);
     match path.as_str() {
         "/metrics" => return metrics::handle(web).await,
         "/ws" => return socket::upgrade(web, known, &mut head),
         _ => {}
     }
-    let (route, names) = match routes::find(&head.method, &path) {
-        Found::Route(route, names) => (route, names),
+    let found = match terminal {
+        Some(name) => Found::Terminal(name.to_owned()),
+        None => routes::find(&head.method, &path),
+    };
+    let (run, names) = match found {
+        Found::Route(route, names) => (Some(route.run), names),
+        Found::Terminal(name) => (None, vec![name]),
         Found::OtherMethod => {
             return answer::problem(&problem::other_method(head.method.as_str(), &path));
         }
@@ -80,19 +112,34 @@ async fn inside(web: &Arc<Web>, known: Known, mut head: Parts, body: Incoming) -
         web: Arc::clone(web),
         caller: known.caller,
         sign_in: known.sign_in,
+        at,
         names,
         query: query.collect(),
-        headers: head.headers,
+        headers: head.headers.clone(),
         body,
     };
-    match (route.run)(call).await {
+    let Some(run) = run else {
+        return socket::terminal::upgrade(&call, &mut head).await;
+    };
+    match run(call).await {
         Ok(answer) => answer,
         Err(problem) => answer::problem(&problem),
     }
 }
 
+/// Whom a request stands for: by its token if it shows one, else by its cookie.
+async fn known(web: &Web, passed: &Passed, head: &Parts) -> Result<Known, Problem> {
+    if let Some(token) = guard::token(&head.headers) {
+        let shown = programs::known(web, passed, token).await?;
+        programs::may(shown.scope, &head.method, head.uri.path())?;
+        return Ok(shown.known);
+    }
+    let known = of_browser(web, &head.headers, &passed.host).await;
+    known.ok_or_else(problem::signed_out)
+}
+
 /// Whom the cookie stands for. A store that does not answer lets nobody in.
-async fn known(web: &Web, headers: &HeaderMap, at: &str) -> Option<Known> {
+async fn of_browser(web: &Web, headers: &HeaderMap, at: &str) -> Option<Known> {
     let name = pair::cookie_name(web);
     let shown = Shown {
         cookie: cookie(headers, &name)?,
@@ -118,7 +165,7 @@ fn proof(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The value of a cookie that is there once.
-fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+pub(super) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let lines = headers.get_all(COOKIE).iter();
     let mut found = lines
         .filter_map(|line| line.to_str().ok())

@@ -5,7 +5,7 @@
 //! what page asks. `Sec-Fetch-Site` says it for requests that carry no `Origin`.
 
 use box_core::settings::page::PageSettings;
-use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
+use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN, SEC_WEBSOCKET_PROTOCOL};
 use hyper::http::request::Parts;
 use hyper::{Method, header};
 use std::net::{IpAddr, SocketAddr};
@@ -81,7 +81,7 @@ impl Guard {
             peer: client(&head.headers, peer.ip(), via),
         };
         let from_here = match head.headers.get_all(ORIGIN).iter().count() {
-            0 => may_lack_origin(head),
+            0 => may_lack_origin(head) || is_program(head),
             1 => {
                 one(&head.headers, &ORIGIN).is_some_and(|origin| self.is_own(origin, &host, scheme))
             }
@@ -174,6 +174,38 @@ fn may_lack_origin(head: &Parts) -> bool {
         Some(_) => !is_inner(head.uri.path()),
     };
     reads && !is_upgrade(&head.headers) && own_site
+}
+
+/// A program shows a token, which no page of another origin can make a browser show; and its cookie,
+/// if it has one, is not looked at.
+fn is_program(head: &Parts) -> bool {
+    token(&head.headers).is_some() || is_acp(head.uri.path())
+}
+
+/// The WebSocket of an ACP client, where only tokens count.
+pub(super) fn is_acp(path: &str) -> bool {
+    path.strip_prefix("/api/boxes/")
+        .and_then(|rest| rest.split_once('/'))
+        .is_some_and(|(_, last)| last == "acp")
+}
+
+/// The token of a program, as it has it. Programs that cannot set a header of a WebSocket show it
+/// as one of its protocols.
+pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
+    if headers.contains_key(AUTHORIZATION) {
+        let shown = one(headers, &AUTHORIZATION).unwrap_or_default();
+        let (scheme, token) = shown.split_once(' ').unwrap_or_default();
+        let token = token.trim_start();
+        return Some(if scheme.eq_ignore_ascii_case("bearer") {
+            token
+        } else {
+            ""
+        });
+    }
+    let protocols = one(headers, &SEC_WEBSOCKET_PROTOCOL)?.split(',');
+    protocols
+        .map(str::trim)
+        .find_map(|protocol| protocol.strip_prefix("bearer."))
 }
 
 /// What only our own page may ask for.
@@ -324,6 +356,31 @@ mod tests {
             ("origin", "http://localhost:2697"),
         ];
         assert!(judge(&guard, "GET", "/ws", &own).is_ok());
+    }
+
+    #[test]
+    fn a_program_has_no_origin_and_a_page_of_another_one_cannot_pose_as_one() {
+        let guard = guard("");
+        let host = ("host", "localhost:2697");
+        let token = ("authorization", "Bearer box_token_x");
+        assert!(judge(&guard, "POST", "/api/boxes", &[host, token]).is_ok());
+        let foreign = [host, token, ("origin", "http://evil.example")];
+        assert_eq!(
+            judge(&guard, "POST", "/api/boxes", &foreign),
+            Err(Stopped::Origin)
+        );
+        let socket = [
+            host,
+            ("upgrade", "websocket"),
+            ("sec-websocket-protocol", "acp.v1, bearer.box_token_x"),
+        ];
+        assert!(judge(&guard, "GET", "/api/boxes/web/acp", &socket).is_ok());
+        let mut foreign = socket.to_vec();
+        foreign.push(("origin", "http://evil.example"));
+        assert_eq!(
+            judge(&guard, "GET", "/api/boxes/web/acp", &foreign),
+            Err(Stopped::Origin)
+        );
     }
 
     #[test]

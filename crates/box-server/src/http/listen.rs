@@ -8,7 +8,7 @@ use box_api::Problem;
 use box_core::settings::page::{Listen, PORT};
 use box_core::sign_ins::Place;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::net::TcpListener;
 
 /// Ports tried after the usual one.
@@ -44,7 +44,7 @@ pub(crate) async fn listen(asked: Option<Listen>, settings: Listen) -> Result<Li
         (Some(Listen::At(address)), _) => at(address)
             .await
             .map_err(|error| problem::page_address(address, &error)),
-        (None, Listen::At(address)) => Ok(at(address).await.unwrap_or_else(|error| {
+        (None, Listen::At(address)) => Ok(of_settings(address).await.unwrap_or_else(|error| {
             tracing::error!(%address, %error, "the page has no address");
             Listening::off(format!("could not listen at `{address}`: {error}"))
         })),
@@ -65,6 +65,24 @@ async fn at(address: SocketAddr) -> io::Result<Listening> {
         port: bound.port(),
         place: Place::At(format!("http://{shown}")),
     })
+}
+
+/// A fixed port of 127.0.0.1 is listened at on both families, as the usual one is: the link then
+/// says `localhost`, as every other link to this host. Where somebody else has the port of `::1`,
+/// the address stands in the link, so that it leads to nobody else.
+async fn of_settings(address: SocketAddr) -> io::Result<Listening> {
+    let port = address.port();
+    if address.ip() == IpAddr::from(Ipv4Addr::LOCALHOST)
+        && port != 0
+        && let Ok(listeners) = both(port).await
+    {
+        return Ok(Listening {
+            listeners,
+            port,
+            place: Place::At(format!("http://localhost:{port}")),
+        });
+    }
+    at(address).await
 }
 
 async fn usual() -> Listening {
@@ -112,6 +130,44 @@ mod tests {
             assert!(address.ip().is_loopback(), "{address}");
             assert_eq!(address.port(), listening.port);
         }
+    }
+
+    /// A port that was free a moment ago.
+    async fn free() -> u16 {
+        let found = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        found.local_addr().unwrap().port()
+    }
+
+    /// The link to a page at this port; nothing when somebody else took it meanwhile.
+    async fn link_to(port: u16) -> Option<String> {
+        let address = Listen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        match listen(None, address).await.unwrap().place {
+            Place::At(url) => Some(url),
+            Place::Opening | Place::Off(_) => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_of_the_settings_gives_the_same_link_as_no_setting() {
+        let (mut port, mut url) = (0, None);
+        // Somebody else may take a port between its being found and used.
+        while url.is_none() {
+            port = free().await;
+            url = link_to(port).await;
+        }
+        assert_eq!(url, Some(format!("http://localhost:{port}")));
+    }
+
+    #[tokio::test]
+    async fn a_link_never_leads_to_whoever_has_the_other_family() {
+        let (mut port, mut url) = (0, None);
+        // Somebody else may take a port between its being found and used.
+        while url.is_none() {
+            port = free().await;
+            let other = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await;
+            url = link_to(port).await.filter(|_| other.is_ok());
+        }
+        assert_eq!(url, Some(format!("http://127.0.0.1:{port}")));
     }
 
     #[tokio::test]

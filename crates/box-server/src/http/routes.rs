@@ -2,8 +2,9 @@
 
 use super::call::{Call, Called};
 use super::{
-    agents, boxes, decisions, doctor, files, me, network, new_box, openapi, policy, power, remove,
-    rename, run, search, shell, sign_ins, snapshots, thread, thread_log, threads, trash, usage,
+    agents, boxes, checklist, clone, decisions, doctor, files, me, network, new_box, openapi,
+    plain, policy, power, push, remove, rename, run, search, shell, sign_ins, snapshots, thread,
+    thread_commands, thread_log, threads, tokens, trash, usage, workspace,
 };
 use hyper::Method;
 use std::pin::Pin;
@@ -28,6 +29,8 @@ pub(super) struct Route {
 /// What a request leads to.
 pub(super) enum Found {
     Route(&'static Route, Vec<String>),
+    /// The terminal of this box, which is a WebSocket.
+    Terminal(String),
     OtherMethod,
     Nothing,
 }
@@ -54,6 +57,9 @@ pub(super) static ROUTES: &[Route] = &[
     route!(GET "/api/sign-ins", "Browsers that are let in", "" => 200 "SignIns", sign_ins::list),
     route!(DELETE "/api/sign-ins/{id}", "Revokes a sign-in at once", "" => 204 "", sign_ins::revoke),
     route!(POST "/api/sign-ins", "A link that pairs another browser", "" => 201 "NewLink", sign_ins::link),
+    route!(GET "/api/tokens", "Tokens of programs", "" => 200 "Tokens", tokens::list),
+    route!(POST "/api/tokens", "A token for a program, shown this once", "TokenAsk" => 201 "NewToken", tokens::add),
+    route!(DELETE "/api/tokens/{id}", "Revokes a token at once", "" => 204 "", tokens::revoke),
     route!(GET "/api/status", "What runs here", "" => 200 "Status", doctor::status),
     route!(GET "/api/doctor", "What this machine offers and lacks", "" => 200 "Doctor", doctor::handle),
     route!(GET "/api/agents", "Agents there are", "" => 200 "Agents", agents::handle),
@@ -72,6 +78,9 @@ pub(super) static ROUTES: &[Route] = &[
     route!(GET "/api/boxes/{box}/threads", "Its threads, newest first", "" => 200 "Threads", threads::of_box),
     route!(POST "/api/boxes/{box}/threads", "Begins a thread without a prompt", "OpenAsk" => 201 "Begun", threads::open),
     route!(POST "/api/boxes/{box}/files", "Puts a file where its agent finds it", "file" => 201 "Attached", files::handle),
+    route!(GET "/api/boxes/{box}/files", "Gives an attached file back", "" => 200 "file", files::read),
+    route!(GET "/api/boxes/{box}/workspace", "Files whose names fit", "" => 200 "FoundFiles", workspace::find),
+    route!(POST "/api/boxes/{box}/clone", "Makes a box of its files", "CloneAsk" => 201 "BoxInfo", clone::handle),
     route!(GET "/api/boxes/{box}/snapshots", "Its snapshots", "" => 200 "SnapshotList", snapshots::list),
     route!(POST "/api/boxes/{box}/snapshots", "Takes one", "TakeAsk" => 201 "SnapshotInfo", snapshots::take),
     route!(DELETE "/api/boxes/{box}/snapshots/{label}", "Removes one", "" => 204 "", snapshots::remove),
@@ -90,11 +99,20 @@ pub(super) static ROUTES: &[Route] = &[
     route!(POST "/api/threads/{thread}/park", "Lets nothing of it begin before a time", "ParkAsk" => 200 "ParkedThreads", thread::park),
     route!(POST "/api/threads/{thread}/resume", "Lets it go on", "" => 200 "ParkedThreads", thread::resume),
     route!(GET "/api/threads/{thread}/log", "Its journal from a cursor on; waits for news", "" => 200 "LogPage", thread_log::follow),
+    route!(GET "/api/threads/{thread}/commands", "What its agent offers after a slash", "" => 200 "AgentCommands", thread_commands::handle),
     route!(GET "/api/threads/{thread}/rows", "Rows before one", "" => 200 "RowsPage", thread_log::rows),
     route!(GET "/api/threads/{thread}/rows/{seq}", "One row, whole", "" => 200 "JournalRow", thread_log::row),
+    route!(POST "/api/threads/{thread}/plain", "Lets this browser read it without a script, for an hour", "" => 204 "", plain::allow),
     route!(GET "/api/decisions", "What waits for the caller", "" => 200 "Decisions", decisions::list),
     route!(POST "/api/decisions/{id}/answer", "Chooses an option; the first answer wins", "AnswerAsk" => 204 "", decisions::answer),
     route!(POST "/api/decisions/{id}/form", "Fills in a form, declines it or takes it away", "FormAnswer" => 204 "", decisions::form),
+    route!(GET "/api/push", "Which browsers are told while nobody looks", "" => 200 "PushState", push::state),
+    route!(POST "/api/push", "This browser is told from now on", "PushAsk" => 201 "PushDevice", push::subscribe),
+    route!(DELETE "/api/push/{sign_in}", "A browser is told no more", "" => 204 "", push::unsubscribe),
+    route!(POST "/api/push/key", "The host's key for subscriptions", "" => 200 "PushKey", push::key),
+    route!(POST "/api/push/test", "Writes to this browser at once", "" => 200 "PushTested", push::test),
+    route!(GET "/api/checklist", "What is on here, and what is off and why", "" => 200 "Checklist", checklist::handle),
+    route!(POST "/api/logins", "An agent's account; the token stays in memory", "LoginAsk" => 204 "", checklist::login),
     route!(GET "/api/openapi.json", "This table as an OpenAPI document", "" => 200 "OpenApi", openapi::handle),
 ];
 

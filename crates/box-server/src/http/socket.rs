@@ -1,10 +1,12 @@
 //! `GET /ws`: the page's one WebSocket (RFC 6455).
 
+pub(super) mod acp;
 mod commands;
 mod follow;
 mod frame;
 mod lists;
 mod session;
+pub(super) mod terminal;
 
 use super::Web;
 use super::answer::{self, Answer};
@@ -13,6 +15,7 @@ use super::guard::one;
 use crate::problem;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use box_api::Problem;
 use box_core::sign_ins::Known;
 use commands::Done;
 use hyper::header::{
@@ -42,6 +45,7 @@ pub(super) struct Sockets {
     open: Mutex<HashMap<String, usize>>,
     count: watch::Sender<usize>,
     done: Done,
+    terminals: terminal::Terminals,
 }
 
 impl Sockets {
@@ -75,24 +79,30 @@ impl Sockets {
 
 /// Answers the handshake; the socket then goes on by itself.
 pub(super) fn upgrade(web: &Arc<Web>, known: Known, head: &mut Parts) -> Answer {
+    match handshake(head, gate::SOCKET_PROTOCOL) {
+        Ok((switching, upgrade)) => {
+            tokio::spawn(run(Arc::clone(web), known, upgrade));
+            switching
+        }
+        Err(problem) => answer::problem(&problem),
+    }
+}
+
+/// The answer to a handshake that chooses `protocol`, and what comes of it.
+fn handshake(head: &mut Parts, protocol: &'static str) -> Result<(Answer, OnUpgrade), Problem> {
     let Some(accept) = accept(head) else {
-        let why = "a WebSocket of version 13 is asked for";
-        return answer::problem(&problem::body(why));
+        return Err(problem::body("a WebSocket of version 13 is asked for"));
     };
     let Some(upgrade) = head.extensions.remove::<OnUpgrade>() else {
-        return answer::problem(&problem::body("the connection cannot be upgraded"));
+        return Err(problem::body("the connection cannot be upgraded"));
     };
-    tokio::spawn(run(Arc::clone(web), known, upgrade));
     let mut switching = answer::empty(StatusCode::SWITCHING_PROTOCOLS);
     let headers = switching.headers_mut();
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
-    headers.insert(
-        SEC_WEBSOCKET_PROTOCOL,
-        HeaderValue::from_static(gate::SOCKET_PROTOCOL),
-    );
-    switching
+    headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
+    Ok((switching, upgrade))
 }
 
 async fn run(web: Arc<Web>, known: Known, upgrade: OnUpgrade) {

@@ -14,6 +14,7 @@ use hyper::{Method, StatusCode};
 
 const PAIR_PAGE: &str = include_str!("pair.html");
 const PAIR_SCRIPT: &str = include_str!("pair.js");
+const PLAIN_STYLE: &str = include_str!("plain.css");
 const PAIR_STYLE: &str = include_str!("pair.css");
 
 pub(super) fn handle(head: &Parts) -> Answer {
@@ -21,6 +22,7 @@ pub(super) fn handle(head: &Parts) -> Answer {
     let own = match path {
         "/pair" => Some(("text/html; charset=utf-8", PAIR_PAGE)),
         "/pair.js" => Some(("text/javascript; charset=utf-8", PAIR_SCRIPT)),
+        "/plain.css" => Some(("text/css; charset=utf-8", PLAIN_STYLE)),
         "/pair.css" => Some(("text/css; charset=utf-8", PAIR_STYLE)),
         _ => None,
     };

@@ -41,9 +41,52 @@ impl Tries {
     }
 }
 
+/// Requests of one token in [`RATE_WINDOW_MS`].
+const REQUESTS_MAX: u32 = 3_000;
+const RATE_WINDOW_MS: i64 = 10_000;
+/// Tokens counted at once; there are fewer.
+const TOKENS_MAX: usize = 4096;
+
+/// How often each token was shown lately.
+#[derive(Debug, Default)]
+pub(super) struct Rates(Mutex<HashMap<String, Counted>>);
+
+impl Rates {
+    /// Counts a request; whether it may go on.
+    pub(super) async fn may(&self, token: &str, now_ms: i64) -> bool {
+        let mut counted = self.0.lock().await;
+        if counted.len() >= TOKENS_MAX {
+            counted.retain(|_, one| now_ms - one.since_ms < RATE_WINDOW_MS);
+        }
+        let one = counted.entry(token.to_owned()).or_insert(Counted {
+            since_ms: now_ms,
+            times: 0,
+        });
+        if now_ms - one.since_ms >= RATE_WINDOW_MS {
+            *one = Counted {
+                since_ms: now_ms,
+                times: 0,
+            };
+        }
+        one.times = one.times.saturating_add(1);
+        one.times <= REQUESTS_MAX
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_token_that_never_rests_is_held_back_and_no_other() {
+        let rates = Rates::default();
+        for _ in 0..REQUESTS_MAX {
+            assert!(rates.may("busy", 0).await);
+        }
+        assert!(!rates.may("busy", 1).await);
+        assert!(rates.may("calm", 1).await);
+        assert!(rates.may("busy", RATE_WINDOW_MS).await);
+    }
 
     #[tokio::test]
     async fn whoever_guesses_waits() {

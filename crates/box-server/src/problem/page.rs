@@ -1,7 +1,8 @@
 //! What can go wrong about the page and who may use it.
 
-use super::{Failed, Refused, Usage, store, told};
-use box_api::Problem;
+use super::{Failed, Refused, Usage, find, store, told};
+use box_api::{BoxId, Problem};
+use box_core::sign_ins::tokens::{RevokeTokenError, TokenError};
 use box_core::sign_ins::{LinkError, PairError, RevokeError};
 use std::net::SocketAddr;
 
@@ -43,6 +44,61 @@ pub(crate) fn revoke(error: RevokeError) -> Problem {
         }
         RevokeError::Store(error) => store(error),
     }
+}
+
+pub(crate) fn token(error: TokenError) -> Problem {
+    match error {
+        TokenError::Find(error) => find(error),
+        TokenError::Store(error) => store(error),
+        TokenError::TooMany => told(Refused, "too-many-tokens", &error)
+            .hinted("`box ui token list` shows them, `box ui token revoke` ends one"),
+        TokenError::NoBox => {
+            told(Usage, "bad-token", &error).hinted("`box ui token add <label> --acp <box>`")
+        }
+        TokenError::Label | TokenError::Days(_) | TokenError::OneBox(_) => {
+            told(Usage, "bad-token", &error)
+        }
+    }
+}
+
+pub(crate) fn revoke_token(error: RevokeTokenError) -> Problem {
+    match error {
+        RevokeTokenError::Unknown(_) => {
+            told(Failed, "token-not-found", &error).hinted("`box ui token list` shows them")
+        }
+        RevokeTokenError::Store(error) => store(error),
+    }
+}
+
+pub(crate) fn wrong_token(why: &str) -> Problem {
+    Problem::new(Refused, "signed-out", why.to_owned())
+        .hinted("`box ui token add` on the machine of the host makes one")
+}
+
+pub(crate) fn token_not_for(what: &str) -> Problem {
+    Problem::new(
+        Refused,
+        "token-not-for-this",
+        format!("this token is not good for {what}"),
+    )
+    .hinted("`box ui token list` says what it is good for")
+}
+
+pub(crate) fn no_terminal(id: &str) -> Problem {
+    Problem::new(
+        Failed,
+        "terminal-not-found",
+        format!("there is no terminal `{id}` (any more)"),
+    )
+}
+
+pub(crate) fn too_many_terminals(most: usize) -> Problem {
+    Problem::new(
+        Refused,
+        "too-many-terminals",
+        format!("there are {most} terminals already"),
+    )
+    .hinted("close one; those nobody looks at end by themselves")
 }
 
 pub(crate) fn signed_out() -> Problem {
@@ -89,6 +145,12 @@ pub(crate) fn other_method(method: &str, path: &str) -> Problem {
 
 pub(crate) fn body(why: &str) -> Problem {
     Problem::new(Usage, "bad-body", "the request is not what it should be").caused_by(why)
+}
+
+/// No box of the caller's has this id.
+pub(crate) fn no_box(id: BoxId) -> Problem {
+    Problem::new(Failed, "box-not-found", format!("there is no box `{id}`"))
+        .hinted("`box list` shows your boxes")
 }
 
 pub(crate) fn ambiguous(name: &str) -> Problem {

@@ -1,9 +1,23 @@
 //! What goes wrong with threads, besides running them.
 
-use super::{agent, attach, hinted, prompt, store, thread, told};
+use super::{agent, attach, hinted, prompt, run, store, thread, told};
 use box_api::Problem;
 use box_api::ProblemKind::{Failed, Refused, Usage};
-use box_core::thread::{ActError, ActFailure, ForkError};
+use box_api::control::RECORDED_BYTES_MAX;
+use box_core::thread::{ActError, ActFailure, ForkError, TakeInError};
+
+/// A conversation that was recorded elsewhere.
+pub(crate) fn take_in(error: TakeInError) -> Problem {
+    match error {
+        TakeInError::Run(error) => run(error),
+        TakeInError::Recorded(error) => told(Usage, "no-conversation", &error),
+    }
+}
+
+pub(crate) fn recorded_too_large(file: &str) -> Problem {
+    let title = format!("`{file}` is larger than {} MiB", RECORDED_BYTES_MAX >> 20);
+    Problem::new(Usage, "no-conversation", title)
+}
 
 pub(crate) fn act(error: ActError) -> Problem {
     match error {

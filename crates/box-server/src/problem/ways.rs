@@ -5,6 +5,7 @@ use box_api::control::ATTACHMENTS_MAX;
 use box_api::{Problem, ProblemKind};
 use box_core::attachments::AttachmentError;
 use box_core::shell_line::ShellLineError;
+use box_core::workspace_files::FilesError;
 
 use ProblemKind::{Failed, Refused, Usage};
 
@@ -34,6 +35,14 @@ pub(crate) fn shell_line(error: ShellLineError) -> Problem {
         ShellLineError::Thread(error) => thread(error),
         ShellLineError::Inside { .. } => told(Failed, "not-run", &error),
         ShellLineError::Ending => host_ends(),
+    }
+}
+
+pub(crate) fn workspace_files(error: FilesError) -> Problem {
+    match error {
+        FilesError::Find(error) => find(error),
+        FilesError::Start(error) => start(error),
+        FilesError::Inside { .. } => told(Failed, "not-listed", &error),
     }
 }
 

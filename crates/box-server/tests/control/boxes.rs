@@ -211,7 +211,7 @@ fn wrong_wishes() -> Vec<(Request, [&'static str; 3])> {
     let no_agent = [
         "unknown-agent",
         "there is no agent `cloude`",
-        "did you mean `claude`? agents here: `claude`, `codex`, `opencode`, `gemini`, `demo`",
+        "did you mean `claude`? agents here: `claude`, `codex`, `opencode`, `gemini`, `grok`, `kimi`, `copilot`, `qwen`, `demo`",
     ];
     let no_logs = [
         "no-logs",

@@ -54,6 +54,9 @@ pub(crate) struct Browser {
 impl Site {
     pub(crate) async fn start() -> Self {
         let folder = Arc::new(tempfile::tempdir().unwrap());
+        // The machine's keyring is nothing for tests.
+        let config = "[credentials]\nseal = \"memory\"\n";
+        std::fs::write(folder.path().join("config.toml"), config).unwrap();
         let page = Listen::At(SocketAddr::from(([127, 0, 0, 1], 0)));
         let host = TestHost::start_with(folder, FakeRuntime::default(), page).await;
         let Place::At(url) = &host.place else {
@@ -179,7 +182,7 @@ impl Browser {
     clippy::disallowed_methods,
     reason = "a browser of the test connects to the host of the test"
 )]
-async fn connect(address: SocketAddr) -> TcpStream {
+pub(crate) async fn connect(address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).await.unwrap()
 }
 

@@ -139,11 +139,58 @@ async fn whoever_guesses_codes_is_made_to_wait() {
     for _ in 0..10 {
         assert_eq!(stranger.pair("guess").await.status, StatusCode::FORBIDDEN);
     }
-    let late = stranger.pair(&code).await;
+    let late = stranger.pair("guess").await;
     assert_eq!(
         (late.status, late.slug().as_str()),
         (StatusCode::TOO_MANY_REQUESTS, "too-many-tries")
     );
+    // All of this machine have one address: whoever has a code is let in all the same.
+    assert_eq!(stranger.pair(&code).await.status, StatusCode::OK);
+}
+
+/// More connections than there are places, all silent.
+#[tokio::test]
+async fn silent_connections_keep_no_page_out() {
+    let site = Site::start().await;
+    let browser = site.browser().await;
+    let mut socket = browser.socket().await;
+    let mut silent = Vec::new();
+    for _ in 0..300 {
+        silent.push(crate::browser::connect(site.address).await);
+    }
+    assert_eq!(browser.get("/api/me").await.status, StatusCode::OK);
+    // An open page hears on, and the oldest of the silent ones was put out.
+    socket.say_text("{\"frame\":\"ping\"}").await;
+    assert!(matches!(
+        socket.frame().await,
+        Some(ServerFrame::Ping { .. })
+    ));
+    let mut byte = [0];
+    let ended = tokio::io::AsyncReadExt::read(&mut silent[0], &mut byte);
+    let ended = tokio::time::timeout(crate::host::PATIENCE, ended).await;
+    assert!(
+        !matches!(ended.unwrap(), Ok(1)),
+        "a silent connection stays"
+    );
+}
+
+/// The document without a script: only for a browser whose page asked, only that thread.
+#[tokio::test]
+async fn a_document_without_script_is_for_the_browser_that_asked() {
+    let site = Site::start().await;
+    let browser = site.browser().await;
+    let path = "/plain/aaaaaaaaaaaaaaaa";
+    for who in [&browser, &site.stranger()] {
+        let got = who.get(path).await;
+        assert_eq!(got.status, StatusCode::UNAUTHORIZED);
+        let text = String::from_utf8(got.body).unwrap();
+        assert!(text.contains("Not open here") && !text.contains("<script"));
+    }
+    let none = browser
+        .post("/api/threads/aaaaaaaaaaaaaaaa/plain", &json!({}))
+        .await;
+    assert_eq!(none.status, StatusCode::NOT_FOUND, "{none:?}");
+    assert!(!none.headers.contains_key("set-cookie"));
 }
 
 /// A server at another port of the same name is sent the cookie, and never what stands beside it.

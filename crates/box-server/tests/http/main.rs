@@ -10,5 +10,7 @@ mod fake_runtime;
 #[path = "../control/host.rs"]
 mod host;
 mod journal;
+mod program;
+mod push;
 mod rest;
 mod socket;

@@ -51,6 +51,9 @@ async fn a_box_is_made_stopped_renamed_removed_and_taken_back() {
         browser.get(&format!("/api/boxes/{id}")).await.status,
         StatusCode::NOT_FOUND
     );
+    // An id that could be no name is one that nobody has, too.
+    let nobody = browser.get("/api/boxes/7777777777777777").await;
+    assert_eq!(nobody.status, StatusCode::NOT_FOUND);
     let trash = browser.get("/api/trash").await.json();
     assert_eq!(trash["boxes"][0]["id"], id.as_str());
     let back = browser

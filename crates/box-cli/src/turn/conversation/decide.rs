@@ -149,5 +149,7 @@ fn chosen_for(decision: &Decision) -> Option<&DecisionOption> {
         | DecisionKind::Plan
         | DecisionKind::Network
         | DecisionKind::Push => of_kind(OptionKind::AllowOnce),
+        // What it may cost was said already.
+        DecisionKind::Budget => None,
     }
 }

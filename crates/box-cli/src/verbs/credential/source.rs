@@ -18,7 +18,7 @@ const SECRET_BYTES_MAX: usize = 64 << 10;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Where the secret comes from, if not standard input")]
 #[group(multiple = true)]
-pub(super) struct From {
+pub(in crate::verbs) struct From {
     /// Read it from a variable of this command
     #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "command"])]
     env: Option<String>,

@@ -134,6 +134,11 @@ fn of_status(status: &Status) -> Vec<Finding> {
     };
     let mut findings = vec![way_out];
     findings.extend(status.seal.as_ref().map(sealed));
+    if status.boxes_ahead > 0 {
+        let count = status.boxes_ahead;
+        let what = format!("boxes begun ahead for the next `box new`: {count}");
+        findings.push(Finding::good("pool", what));
+    }
     if let Some(held_by) = &status.limits_held_by {
         let level = if held_by == "best effort" {
             Level::Less
@@ -171,6 +176,7 @@ mod tests {
             build: "b".to_owned(),
             data_dir: "/d".to_owned(),
             boxes_running: 0,
+            boxes_ahead: 0,
             boxes_stopped: 0,
             egress: false,
             limits_held_by: Some("best effort".to_owned()),

@@ -7,7 +7,7 @@ use crate::host::{self, OtherBuild};
 use crate::output::{Format, visible};
 use box_api::BoxName;
 use box_api::control::{Outcome, Request};
-use box_api::egress::{AskedRequest, Checked, Verdict};
+use box_api::egress::{AskedPush, AskedRequest, Checked, PushHow, Verdict};
 use box_api::network::PolicyAsk;
 use std::net::IpAddr;
 
@@ -18,7 +18,9 @@ const REFUSED: u8 = 3;
 #[command(after_help = "Examples:\n  \
     box policy check demo https://example.org/\n  \
     box policy check demo DELETE https://api.github.com/repos/me/it\n  \
-    box policy check demo https://example.org --address 203.0.113.7\n\n\
+    box policy check demo https://example.org --address 203.0.113.7\n  \
+    box policy check demo https://github.com/me/it --push main\n\n\
+    A push is written as git writes it: `main`, `+main` by force, `:main` to delete, `refs/tags/v1`.\n\
     Nothing is resolved or connected to. A method and path count where the box has a credential for\n\
     the host; an address is judged as if the name led there. Exit code 3: it would be refused.")]
 pub(super) struct Check {
@@ -30,6 +32,9 @@ pub(super) struct Check {
     /// As if the name led to this address
     #[arg(long, value_name = "ADDRESS")]
     address: Option<IpAddr>,
+    /// A push to the repository at the URL, of this ref
+    #[arg(long, value_name = "REF")]
+    push: Option<String>,
     #[command(flatten)]
     pub(super) print: Print,
 }
@@ -52,17 +57,9 @@ pub(super) fn run(check: Check) -> Ended {
     let usage = |why: String| Complaint::usage("usage", why);
     let subject = subject(url).map_err(usage)?;
     let method = method.map(self::method).transpose().map_err(usage)?;
+    let asked = asked(&subject, method, check.push.as_deref()).map_err(usage)?;
     let mut output = check.print.output();
     let client = host::reach(&mut output, OtherBuild::Bear)?;
-    let has_path = !subject.path.is_empty();
-    let asked = (has_path || method.is_some()).then(|| AskedRequest {
-        method: method.unwrap_or("GET").to_owned(),
-        path: if has_path {
-            subject.path.clone()
-        } else {
-            "/".to_owned()
-        },
-    });
     let ask = PolicyAsk::Check {
         name: check.name,
         host: subject.host.clone(),
@@ -85,6 +82,56 @@ pub(super) fn run(check: Check) -> Ended {
     })
 }
 
+/// The request that is meant, if one is.
+fn asked(
+    subject: &Subject,
+    method: Option<&str>,
+    push: Option<&str>,
+) -> Result<Option<AskedRequest>, String> {
+    let path = match subject.path.as_str() {
+        "" => "/",
+        path => path,
+    };
+    if let Some(push) = push {
+        if method.is_some() {
+            return Err("`--push` names the request; leave the method out".to_owned());
+        }
+        let repository = path.trim_end_matches('/');
+        if repository.matches('/').count() != 2 {
+            return Err("name a repository to push to: `https://host/owner/name`".to_owned());
+        }
+        return Ok(Some(AskedRequest {
+            method: "POST".to_owned(),
+            path: format!("{repository}/git-receive-pack"),
+            push: Some(pushed(push)?),
+        }));
+    }
+    let is_asked = method.is_some() || !subject.path.is_empty();
+    Ok(is_asked.then(|| AskedRequest {
+        method: method.unwrap_or("GET").to_owned(),
+        path: path.to_owned(),
+        push: None,
+    }))
+}
+
+/// A ref as git-push(1) takes it: `+` before it is force, `:` takes it away.
+fn pushed(text: &str) -> Result<AskedPush, String> {
+    let (how, name) = match (text.strip_prefix('+'), text.strip_prefix(':')) {
+        (Some(name), _) => (PushHow::Force, name),
+        (None, Some(name)) => (PushHow::Delete, name),
+        (None, None) => (PushHow::Update, text),
+    };
+    if name.is_empty() || name.contains(':') {
+        return Err(format!("`{text}` is no ref at the other side"));
+    }
+    let name = if name.starts_with("refs/") {
+        name.to_owned()
+    } else {
+        format!("refs/heads/{name}")
+    };
+    Ok(AskedPush { name, how })
+}
+
 fn verdict(checked: &Checked, Subject { host, port, .. }: &Subject) -> String {
     let host = visible(host);
     match &checked.verdict {
@@ -94,16 +141,25 @@ fn verdict(checked: &Checked, Subject { host, port, .. }: &Subject) -> String {
             } else {
                 ""
             };
-            format!("{host}:{port} would go through: {rule}{way}")
+            let note = noted(&checked.note);
+            format!("{host}:{port} would go through: {rule}{way}{note}")
         }
         Verdict::Refused { reason, rule } => {
             let rule = rule
                 .as_ref()
                 .map(|rule| format!(", {rule}"))
                 .unwrap_or_default();
-            format!("{host}:{port} would be refused: {}{rule}", reason.slug())
+            let (reason, note) = (reason.slug(), noted(&checked.note));
+            format!("{host}:{port} would be refused: {reason}{rule}{note}")
         }
     }
+}
+
+fn noted(note: &str) -> String {
+    if note.is_empty() {
+        return String::new();
+    }
+    format!("; {}", visible(note))
 }
 
 fn method(text: &str) -> Result<&str, String> {
@@ -148,6 +204,33 @@ fn subject(text: &str) -> Result<Subject, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_push_is_written_as_git_writes_it() {
+        let subject = |path: &str| Subject {
+            host: "github.com".to_owned(),
+            port: 443,
+            path: path.to_owned(),
+        };
+        for (text, how, name) in [
+            ("main", PushHow::Update, "refs/heads/main"),
+            ("+box/demo/x", PushHow::Force, "refs/heads/box/demo/x"),
+            (":main", PushHow::Delete, "refs/heads/main"),
+            ("refs/tags/v1", PushHow::Update, "refs/tags/v1"),
+        ] {
+            let asked = asked(&subject("/me/it/"), None, Some(text))
+                .unwrap()
+                .unwrap();
+            assert_eq!(asked.path, "/me/it/git-receive-pack");
+            let name = name.to_owned();
+            assert_eq!(asked.push, Some(AskedPush { name, how }), "{text}");
+        }
+        for bad in ["", "+", ":", "a:b"] {
+            assert!(asked(&subject("/me/it"), None, Some(bad)).is_err(), "{bad}");
+        }
+        assert!(asked(&subject("/me"), None, Some("main")).is_err());
+        assert!(asked(&subject("/me/it"), Some("GET"), Some("main")).is_err());
+    }
 
     #[test]
     fn a_url_says_host_port_and_path() {

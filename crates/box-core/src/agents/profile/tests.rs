@@ -7,7 +7,7 @@ fn every_embedded_profile_is_valid_and_named_once() {
     for text in EMBEDDED {
         AgentProfile::parse(text).unwrap();
     }
-    let mut names: Vec<_> = profiles().iter().map(|profile| &profile.name).collect();
+    let mut names: Vec<_> = profiles().map(|profile| &profile.name).collect();
     names.sort();
     names.dedup();
     assert_eq!(names.len(), EMBEDDED.len());
@@ -15,10 +15,7 @@ fn every_embedded_profile_is_valid_and_named_once() {
 
 #[test]
 fn a_locked_packs_command_lies_in_its_own_mount() {
-    for profile in profiles()
-        .iter()
-        .filter(|profile| profile.pack == PackKind::Locked)
-    {
+    for profile in profiles().filter(|profile| profile.pack == PackKind::Locked) {
         for path in profile.command.iter().filter(|word| word.starts_with('/')) {
             assert!(
                 path.starts_with(&format!("{}/", profile.mount_point())),
@@ -46,7 +43,7 @@ fn a_secret_is_told_by_how_it_begins() {
 fn an_unknown_agent_names_the_one_that_was_meant() {
     let error = find("cluade").unwrap_err();
     assert_eq!(error.to_string(), "there is no agent `cluade`");
-    let known = "agents here: `claude`, `codex`, `opencode`, `gemini`, `demo`";
+    let known = "agents here: `claude`, `codex`, `opencode`, `gemini`, `grok`, `kimi`, `copilot`, `qwen`, `demo`";
     assert_eq!(error.hint(), format!("did you mean `claude`? {known}"));
     assert_eq!(find("hal").unwrap_err().hint(), known);
 }

@@ -127,3 +127,125 @@ CREATE TABLE sign_ins (
 ALTER TABLE threads ADD COLUMN summary TEXT NOT NULL DEFAULT '{}'; -- JSON of thread::listed::Summary
 ALTER TABLE threads ADD COLUMN archived_at_ms INTEGER;             -- put away by its owner
 ALTER TABLE threads ADD COLUMN forked_from TEXT;                   -- the thread its journal began as
+
+-- Tokens of programs (D29): `key` is the SHA-256 of the token, which is nowhere.
+CREATE TABLE tokens (
+    id         TEXT PRIMARY KEY,
+    key        BLOB NOT NULL UNIQUE,
+    owner      TEXT NOT NULL,
+    tier       TEXT NOT NULL,
+    label      TEXT NOT NULL,
+    scope      TEXT NOT NULL,                -- box_api::page::TokenScope
+    box_id     TEXT REFERENCES boxes (id) ON DELETE CASCADE, -- of scope `acp`
+    made_at_ms INTEGER NOT NULL,
+    seen_at_ms INTEGER,                      -- absent: never
+    ends_at_ms INTEGER NOT NULL
+) STRICT;
+
+-- Push (C110-C117). The host's key for push services (RFC 8292), made at first use.
+CREATE TABLE push_key (
+    one        INTEGER PRIMARY KEY CHECK (one = 1),
+    public     BLOB NOT NULL,                -- uncompressed point of P-256
+    seal       TEXT REFERENCES seals (id),   -- absent: nothing seals here, and `private` is bare
+    private    BLOB NOT NULL,                -- PKCS#8
+    made_at_ms INTEGER NOT NULL
+) STRICT;
+
+-- Browsers that are told, one subscription a sign-in.
+CREATE TABLE push_devices (
+    sign_in    TEXT PRIMARY KEY REFERENCES sign_ins (id) ON DELETE CASCADE,
+    endpoint   TEXT NOT NULL UNIQUE,
+    p256dh     BLOB NOT NULL,
+    auth       BLOB NOT NULL,
+    key        BLOB NOT NULL,                -- `push_key.public` it was made with
+    origin     TEXT NOT NULL,                -- of the page, to which notifications lead
+    names_only INTEGER NOT NULL,
+    made_at_ms INTEGER NOT NULL,
+    told_at_ms INTEGER,
+    problem    TEXT
+) STRICT, WITHOUT ROWID;
+
+-- What happened and is perhaps to be told: written in the commit in which it happens, so that
+-- nothing is lost with a host, and only where somebody is told at all.
+CREATE TABLE push_notes (
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind     TEXT NOT NULL CHECK (kind IN ('decision', 'over')),
+    box_id   TEXT NOT NULL,
+    thread   TEXT,
+    decision INTEGER,
+    at_ms    INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER push_notes_of_decisions AFTER INSERT ON decisions
+WHEN new.state = 'open' AND EXISTS (SELECT 1 FROM push_devices) BEGIN
+    INSERT INTO push_notes (kind, box_id, thread, decision, at_ms)
+        VALUES ('decision', new.box_id, new.thread, new.id, new.opened_at_ms);
+END;
+-- A turn is over, failed or parked. What is copied (a fork, an import) was never at work here.
+CREATE TRIGGER push_notes_of_threads AFTER UPDATE OF state ON threads
+WHEN new.state IN ('idle', 'background', 'failed', 'parked')
+    AND old.state IN ('starting', 'running', 'needs_you', 'asks')
+    AND EXISTS (SELECT 1 FROM push_devices) BEGIN
+    INSERT INTO push_notes (kind, box_id, thread, at_ms)
+        VALUES ('over', new.box_id, new.id, new.changed_at_ms);
+END;
+CREATE TRIGGER push_notes_few AFTER INSERT ON push_notes BEGIN
+    DELETE FROM push_notes WHERE id <= new.id - 512;
+END;
+
+-- Messages on their way. A newer one of the same topic takes the place of the one before.
+CREATE TABLE push_queue (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    sign_in    TEXT NOT NULL REFERENCES push_devices (sign_in) ON DELETE CASCADE,
+    topic      TEXT NOT NULL,
+    body       TEXT NOT NULL,                -- JSON, as the browser reads it
+    decision   INTEGER,                      -- told only while it is open
+    tries      INTEGER NOT NULL DEFAULT 0,
+    next_at_ms INTEGER NOT NULL,
+    ends_at_ms INTEGER NOT NULL,
+    UNIQUE (sign_in, topic)
+) STRICT;
+
+-- What models cost, as the way out read it in their answers.
+CREATE TABLE model_usage (
+    box_id      TEXT NOT NULL REFERENCES boxes (id) ON DELETE CASCADE,
+    day         INTEGER NOT NULL,            -- days since 1970, UTC
+    thread      TEXT NOT NULL,               -- empty where it is not known whose it was
+    model       TEXT NOT NULL,
+    credential  TEXT NOT NULL,               -- the kind of the account
+    answers     INTEGER NOT NULL,
+    unread      INTEGER NOT NULL,            -- answers without figures
+    input       INTEGER NOT NULL,
+    output      INTEGER NOT NULL,
+    cache_read  INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL,
+    PRIMARY KEY (box_id, day, thread, model, credential)
+) STRICT, WITHOUT ROWID;
+
+-- What a person granted on top of a limit: of the box, of a day of it (`whose` is the day), of a
+-- thread (`whose` is its id).
+CREATE TABLE budget_grants (
+    box_id  TEXT NOT NULL REFERENCES boxes (id) ON DELETE CASCADE,
+    span    TEXT NOT NULL,
+    measure TEXT NOT NULL,
+    whose   TEXT NOT NULL,
+    amount  INTEGER NOT NULL,
+    PRIMARY KEY (box_id, span, measure, whose)
+) STRICT, WITHOUT ROWID;
+
+-- Decisions that ask about a limit.
+CREATE TABLE budget_asks (
+    decision INTEGER PRIMARY KEY REFERENCES decisions (id) ON DELETE CASCADE,
+    box_id   TEXT NOT NULL REFERENCES boxes (id) ON DELETE CASCADE,
+    span     TEXT NOT NULL,
+    measure  TEXT NOT NULL,
+    whose    TEXT NOT NULL,
+    amount   INTEGER NOT NULL,               -- of the limit when it was reached
+    stays_at INTEGER                         -- tokens used by then, where a person left it at that
+) STRICT;
+
+-- Restores of boxes that have begun, and not ended as long as there is a line: the files may be the
+-- snapshot's already. The next host carries them through, files and conversations.
+CREATE TABLE restores (
+    box_id TEXT PRIMARY KEY REFERENCES boxes (id) ON DELETE CASCADE,
+    label  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;

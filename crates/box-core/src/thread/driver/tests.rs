@@ -13,6 +13,7 @@ mod queued;
 
 use self::guest::{Does, Guest, Script};
 use super::World;
+use crate::agents::profile::Repeating;
 use crate::clock::ManualClock;
 use crate::decisions::{self, Hold};
 use crate::journal::{Feed, Place, Subscription, page};
@@ -75,6 +76,7 @@ impl Disk {
             login: None,
             meta: serde_json::Map::new(),
             authenticate: None,
+            repeating: Repeating::default(),
         };
         let new = NewThread {
             owner: Owner::Uid(1000),

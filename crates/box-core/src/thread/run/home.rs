@@ -32,25 +32,49 @@ pub(super) async fn place(
     profile: &AgentProfile,
 ) -> Result<(), RunError> {
     for (file, content, mode) in files(profile) {
-        // With a folder before it, so that there is always one to make.
-        let path = format!("./{file}");
-        let inside = Inside {
-            command: ["sh", "-c", SCRIPT, "sh", &path, mode]
-                .map(str::to_owned)
-                .to_vec(),
-            env: Vec::new(),
-            input: content.as_bytes().to_vec(),
-            deadline: WRITE_WAIT,
-        };
-        inside::run(host, record, inside)
-            .await
-            .map_err(|source| RunError::Home {
-                name: record.name.clone(),
-                path: file.to_owned(),
-                source,
-            })?;
+        let content = content.as_bytes().to_vec();
+        write(host, record, (file, mode), content).await?;
     }
     Ok(())
+}
+
+/// Writes a conversation where its agent looks for it, unless it is there.
+///
+/// # Errors
+/// [`RunError::Home`] names the file.
+pub(super) async fn lay(
+    host: &Host,
+    record: &BoxRecord,
+    path: &str,
+    content: Vec<u8>,
+) -> Result<(), RunError> {
+    write(host, record, (path, OF_ITS_USER), content).await
+}
+
+async fn write(
+    host: &Host,
+    record: &BoxRecord,
+    (file, mode): (&str, &str),
+    content: Vec<u8>,
+) -> Result<(), RunError> {
+    // With a folder before it, so that there is always one to make.
+    let path = format!("./{file}");
+    let inside = Inside {
+        command: ["sh", "-c", SCRIPT, "sh", &path, mode]
+            .map(str::to_owned)
+            .to_vec(),
+        env: Vec::new(),
+        input: content,
+        deadline: WRITE_WAIT,
+    };
+    inside::run(host, record, inside)
+        .await
+        .map_err(|source| RunError::Home {
+            name: record.name.clone(),
+            path: file.to_owned(),
+            source,
+        })
+        .map(drop)
 }
 
 /// Path below the home, content and mode of each.

@@ -1,6 +1,6 @@
 //! A new thread of a box that is there, before anybody has said what it is to do.
 
-use super::{RunError, Running, check_credential, check_own_accounts, home, open_thread};
+use super::{RunError, Running, Wanted, check_credential, check_own_accounts, home, open_thread};
 use crate::agents;
 use crate::boxes;
 use crate::caller::Caller;
@@ -25,7 +25,7 @@ pub async fn open(
     let profile = agents::find(&asked.agent)?;
     let record = boxes::find(host, caller, &asked.name).await?;
     check_own_accounts(&record, &asked.agent)?;
-    check_credential(host, caller, profile, &record.settings.accounts).await?;
+    check_credential(host, caller, profile, &Wanted::of(&record)).await?;
     agents::ensure(profile, &host.paths.data, &*progress).await?;
     let record = lifecycle::start(host, record.id).await?;
     home::place(host, &record, profile).await?;

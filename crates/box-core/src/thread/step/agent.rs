@@ -50,7 +50,7 @@ impl Step<'_> {
             | Phase::Authenticating { rpc, .. }
             | Phase::SettingMode { rpc, .. }
             | Phase::Choosing { rpc, .. } => Some(rpc),
-            Phase::Absent | Phase::Starting | Phase::Ready => None,
+            Phase::Absent | Phase::Starting | Phase::Settling { .. } | Phase::Ready => None,
         };
         id.is_some() && waiting == id
     }
@@ -67,12 +67,17 @@ impl Step<'_> {
             },
             (
                 Phase::Opening {
-                    how: Opening::New | Opening::Fork,
+                    how: how @ (Opening::New | Opening::Fork),
                     ..
                 },
                 Ok(result),
             ) => match setup::opened(&result) {
-                Ok(opened) => self.opened(opened, &result),
+                Ok(opened) => {
+                    if how == Opening::Fork {
+                        self.may_repeat();
+                    }
+                    self.opened(opened, &result);
+                }
                 Err(error) => self.fail_agent(&error.to_string()),
             },
             (
@@ -81,6 +86,7 @@ impl Step<'_> {
                 },
                 Ok(result),
             ) => {
+                self.may_repeat();
                 self.opened(setup::loaded(&result), &result);
             }
             (Phase::SettingMode { wanted, .. }, Ok(result)) => self.mode_set(wanted, &result),
@@ -105,7 +111,7 @@ impl Step<'_> {
                 self.choose_next();
             }
             (phase, Err(error)) => self.refused(&phase, &error),
-            (Phase::Absent | Phase::Starting | Phase::Ready, Ok(_)) => {}
+            (Phase::Absent | Phase::Starting | Phase::Settling { .. } | Phase::Ready, Ok(_)) => {}
         }
     }
 
@@ -153,6 +159,7 @@ impl Step<'_> {
             | Phase::Absent
             | Phase::Starting
             | Phase::Choosing { .. }
+            | Phase::Settling { .. }
             | Phase::Ready => {
                 format!(
                     "the agent refused to begin: {} ({})",
@@ -302,11 +309,6 @@ impl Step<'_> {
         }
     }
 
-    pub(super) fn ready(&mut self) {
-        self.state.phase = Phase::Ready;
-        self.send_prompt();
-    }
-
     pub(super) fn garbage(&mut self, text: &str) {
         let garbage = &mut self.state.garbage;
         garbage.in_a_row += 1;
@@ -331,12 +333,18 @@ impl Step<'_> {
             | Phase::Authenticating { by_ms, .. }
             | Phase::SettingMode { by_ms, .. }
             | Phase::Choosing { by_ms, .. } => *by_ms = setup_by_ms,
+            Phase::Settling { .. } => self.ready(),
             Phase::Absent | Phase::Starting | Phase::Ready => {}
         }
     }
 
     pub(super) fn tick(&mut self) {
         let now_ms = self.now_ms;
+        let settles = matches!(self.state.phase, Phase::Settling { .. });
+        let due_ms = self.state.phase.by_ms(self.state.repeats.as_ref());
+        if settles && due_ms.is_some_and(|by_ms| by_ms <= now_ms) {
+            self.settled();
+        }
         let due = |by_ms: i64| by_ms <= now_ms;
         let cancel = self.state.turn.as_ref().and_then(|turn| turn.cancel_by_ms);
         let step = match self.state.phase {
@@ -350,6 +358,7 @@ impl Step<'_> {
             | Phase::Authenticating { .. }
             | Phase::SettingMode { .. }
             | Phase::Choosing { .. }
+            | Phase::Settling { .. }
             | Phase::Absent
             | Phase::Starting
             | Phase::Ready => None,
@@ -385,7 +394,8 @@ impl Step<'_> {
             | Phase::Opening { .. }
             | Phase::Authenticating { .. }
             | Phase::SettingMode { .. }
-            | Phase::Choosing { .. } => " before it was ready",
+            | Phase::Choosing { .. }
+            | Phase::Settling { .. } => " before it was ready",
             Phase::Absent | Phase::Starting | Phase::Ready => "",
         };
         self.agent_over(&self.with_garbage(&format!("{why}{before_ready}")));
@@ -402,12 +412,14 @@ impl Step<'_> {
 
     pub(super) fn agent_over(&mut self, why: &str) {
         self.state.phase = Phase::Absent;
+        self.state.repeats = None;
         self.no_background();
         self.state.offer.nobody_asked();
         self.state.queue.none_on_their_way();
         self.lose_asks(why);
         self.interrupt_calls();
         let outcome = match &self.state.turn {
+            Some(turn) if turn.paused => TurnOutcome::Parked,
             Some(turn) if turn.cancel_by_ms.is_some() => TurnOutcome::Cancelled,
             Some(_) => TurnOutcome::Failed,
             None => return self.notice(format!("{why}; the next prompt starts it again")),

@@ -11,7 +11,7 @@ impl Step<'_> {
     pub(super) fn choose(&mut self, chosen: Vec<ChosenOption>) {
         for chosen in chosen {
             self.state.offer.choose(chosen.clone());
-            if self.state.phase == Phase::Ready {
+            if matches!(self.state.phase, Phase::Settling { .. } | Phase::Ready) {
                 let rpc = self.rpc();
                 self.state.offer.asked(rpc, &chosen);
                 self.send_choice(rpc, &chosen);

@@ -2,6 +2,7 @@
 
 use super::Moment;
 use crate::acp::Incoming;
+use crate::agents::profile::Repeating;
 use crate::thread::state::{Action, Asks, Settings, ThreadInput, ThreadState};
 use box_api::thread::{DecisionState, Item, JournalRow};
 use box_api::{BoxId, DecisionId, ThreadId};
@@ -213,6 +214,7 @@ fn live(seed: u64) -> World {
         login: None,
         meta: serde_json::Map::new(),
         authenticate: None,
+        repeating: Repeating::default(),
     };
     let (mut state, mut world) = (ThreadState::new(settings), World::default());
     let (mut now_ms, mut decisions) = (0, 0);

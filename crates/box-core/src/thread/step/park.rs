@@ -2,7 +2,7 @@
 
 use super::Step;
 use crate::acp::RpcError;
-use crate::acp::outcome::is_limit;
+use crate::acp::outcome::{Ended, is_limit};
 use crate::acp::reset;
 use crate::clock::shown_ms;
 use crate::thread::parked::Parked;
@@ -19,6 +19,7 @@ const JUST_PAST_MS: i64 = 10 * 60_000;
 /// A reset that a text puts farther away than this was read wrongly.
 const READ_MS_MAX: i64 = 32 * 24 * 3_600_000;
 /// What an agent is asked that had begun and was interrupted.
+const GO_ON_PAUSED: &str = "Go on where you stopped: the pause is over.";
 const GO_ON: &str = "Go on where you stopped: the usage limit that interrupted you is over.";
 
 impl Step<'_> {
@@ -44,12 +45,16 @@ impl Step<'_> {
     pub(super) fn park_at_limit(&mut self, note: Option<String>) -> String {
         let turn = self.state.turn.as_ref();
         let prompt = turn.and_then(|turn| turn.prompt.clone());
-        let prompt = Some(prompt.unwrap_or_else(|| GO_ON.to_owned()));
+        let is_paused = turn.is_some_and(|turn| turn.paused);
+        let go_on = if is_paused { GO_ON_PAUSED } else { GO_ON };
+        let prompt = Some(prompt.unwrap_or_else(|| go_on.to_owned()));
         let until_ms = self.state.limit_resets_at_ms.take().unwrap_or_else(|| {
             let doubled = RETRY_MS.saturating_mul(1 << self.state.limit_retries.min(10));
             self.now_ms.saturating_add(doubled.min(RETRY_MS_MAX))
         });
-        self.state.limit_retries = self.state.limit_retries.saturating_add(1);
+        if !is_paused {
+            self.state.limit_retries = self.state.limit_retries.saturating_add(1);
+        }
         let by_person = |parked: &Parked| parked.why == Parking::Person;
         let parked = match self.state.parked.take().filter(by_person) {
             // Whoever parked it while it ran meant longer than this.
@@ -59,6 +64,7 @@ impl Step<'_> {
                 until_ms: Some(until_ms),
                 since_ms: self.now_ms,
                 prompt,
+                budget: false,
             },
         };
         let goes_on = match parked.until_ms {
@@ -76,6 +82,7 @@ impl Step<'_> {
             until_ms,
             since_ms: self.now_ms,
             prompt: before.and_then(|before| before.prompt),
+            budget: false,
         });
         let until = match until_ms {
             Some(until_ms) => format!("until {}", shown_ms(until_ms)),
@@ -86,6 +93,48 @@ impl Step<'_> {
             None => "",
         };
         self.notice(format!("parked {until} by {by}{running}"));
+    }
+
+    /// A budget is used up: nothing goes on before somebody says so or there is a new one, and a
+    /// turn that runs is interrupted. Whoever parked the thread before meant it to rest anyway.
+    pub(super) fn pause(&mut self, until_ms: Option<i64>, why: &str) {
+        if self.state.parked.is_none() {
+            self.state.parked = Some(Parked {
+                why: Parking::Person,
+                until_ms,
+                since_ms: self.now_ms,
+                prompt: None,
+                budget: true,
+            });
+            self.notice(format!("parked: {why}"));
+        }
+        let Some(turn) = self.state.turn.as_mut() else {
+            return;
+        };
+        match turn.rpc {
+            // The agent has not seen it.
+            None => self.end_turn(Ended {
+                outcome: TurnOutcome::Parked,
+                note: None,
+            }),
+            Some(_) if turn.cancel_by_ms.is_none() => {
+                turn.paused = true;
+                self.cancel("the budget");
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// There is room in the budget again.
+    pub(super) fn unpause(&mut self, why: &str) {
+        if self
+            .state
+            .parked
+            .as_ref()
+            .is_some_and(|parked| parked.budget)
+        {
+            self.resume(Some(why));
+        }
     }
 
     pub(super) fn resume(&mut self, by: Option<&str>) {

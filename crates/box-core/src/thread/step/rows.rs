@@ -4,7 +4,7 @@ use super::Step;
 use crate::acp::extension::Extension;
 use crate::acp::options;
 use crate::acp::update::{CallUpdate, Update, Voice, reports_system_error};
-use crate::thread::state::{Action, Health, Opening, Phase, Tail, TitledBy};
+use crate::thread::state::{Action, Health, Tail, TitledBy};
 use box_api::thread::{Item, JournalRow, ToolStatus};
 use serde_json::Value;
 
@@ -36,13 +36,7 @@ impl Step<'_> {
     }
 
     pub(super) fn update(&mut self, params: Value) {
-        if matches!(
-            self.state.phase,
-            Phase::Opening {
-                how: Opening::Load | Opening::Fork,
-                ..
-            }
-        ) {
+        if self.is_repeated(&params) {
             return;
         }
         if let Some(options) = options::offered(&params["update"]) {
@@ -90,8 +84,13 @@ impl Step<'_> {
         self.append(item);
     }
 
-    /// The thread's title: the first line that is not empty, bounded.
+    /// The thread's title: the first line that is not empty, bounded. Files that come with a prompt are
+    /// named before it and are not what it is about.
     pub(super) fn retitle(&mut self, text: &str) {
+        let own = text
+            .strip_prefix("<attachments>\n")
+            .and_then(|rest| rest.split_once("</attachments>\n"));
+        let text = own.map_or(text, |(_, own)| own);
         let line = text
             .lines()
             .map(str::trim)

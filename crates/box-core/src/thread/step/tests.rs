@@ -6,9 +6,11 @@
 )]
 
 mod many;
+mod repeats;
 
 use super::Moment;
 use crate::acp::Incoming;
+use crate::agents::profile::Repeating;
 use crate::thread::back::GoneBack;
 use crate::thread::state::{Action, Asks, Settings, ThreadInput, ThreadState};
 use box_api::decision::FormAnswer;
@@ -36,6 +38,7 @@ impl Stage {
             login: Some("log in first".into()),
             meta: serde_json::Map::new(),
             authenticate: None,
+            repeating: Repeating::default(),
         };
         Self {
             state: ThreadState::new(settings),

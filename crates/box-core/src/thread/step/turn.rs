@@ -32,18 +32,20 @@ impl Step<'_> {
             cancel_by_ms: None,
             again: Again::First,
             health: Health::Good,
+            paused: false,
         });
         self.state.last = None;
         self.state.background.rests();
         match self.state.phase {
             Phase::Absent => self.start_agent(),
-            Phase::Ready => self.send_prompt(),
+            Phase::Ready => self.ready(),
             Phase::Starting
             | Phase::Greeting { .. }
             | Phase::Opening { .. }
             | Phase::Authenticating { .. }
             | Phase::SettingMode { .. }
-            | Phase::Choosing { .. } => {}
+            | Phase::Choosing { .. }
+            | Phase::Settling { .. } => {}
         }
     }
 
@@ -59,6 +61,7 @@ impl Step<'_> {
         };
         let line = send::prompt(rpc, known_as, text);
         turn.rpc = Some(rpc);
+        self.state.repeats = None;
         self.state.next_rpc += 1;
         self.send(line);
     }
@@ -86,7 +89,14 @@ impl Step<'_> {
         let turn = self.state.turn.as_ref();
         let health = turn.map_or(Health::Good, |turn| turn.health);
         let cancelled = turn.is_some_and(|turn| turn.cancel_by_ms.is_some());
+        let paused = turn.is_some_and(|turn| turn.paused);
         match (ended.outcome, health) {
+            (TurnOutcome::Cancelled | TurnOutcome::Failed, _) if paused => {
+                ended = Ended {
+                    outcome: TurnOutcome::Parked,
+                    note: None,
+                };
+            }
             (TurnOutcome::Failed | TurnOutcome::Parked, _) if cancelled => {
                 ended.outcome = TurnOutcome::Cancelled;
             }
@@ -146,7 +156,8 @@ impl Step<'_> {
             | TurnOutcome::Cancelled
             | TurnOutcome::StoppedShort => {}
         }
-        if matches!(outcome, TurnOutcome::Cancelled | TurnOutcome::Failed) {
+        let is_paused = self.state.turn.as_ref().is_some_and(|turn| turn.paused);
+        if is_paused || matches!(outcome, TurnOutcome::Cancelled | TurnOutcome::Failed) {
             self.interrupt_calls();
         }
         if outcome == TurnOutcome::Cancelled {

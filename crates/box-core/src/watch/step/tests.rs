@@ -9,6 +9,8 @@ fn look(at_seconds: i64) -> Look {
         now_ms: at_seconds * SECOND,
         usage: Usage::default(),
         held: false,
+        moves_bytes: false,
+        freeze_after_ms: None,
         touched_ms: 0,
         limits: Limits::default(),
         settings: BoxSettings::default(),
@@ -27,12 +29,8 @@ fn with_deadline(at_seconds: i64, deadline_ms: u64) -> Look {
 }
 
 fn idle_after(at_seconds: i64, freeze_after_ms: u64) -> Look {
-    let settings = BoxSettings {
-        freeze_after_ms: Some(freeze_after_ms),
-        ..BoxSettings::default()
-    };
     Look {
-        settings,
+        freeze_after_ms: Some(freeze_after_ms),
         ..look(at_seconds)
     }
 }
@@ -171,4 +169,15 @@ fn work_nobody_asked_for_keeps_a_box_awake() {
     };
     assert_eq!(after_two_seconds(40_000), [Act::Beat], "2 % of a CPU");
     assert_eq!(after_two_seconds(39_000), [Act::Freeze { idle_ms: 2_000 }]);
+}
+
+#[test]
+fn bytes_over_the_network_are_work() {
+    let mut watched = Watched::new(None, &idle_after(0, 10_000), Since::Before);
+    let mut moving = idle_after(20, 10_000);
+    moving.moves_bytes = true;
+    assert_eq!(watched.step(&moving), [Act::Beat]);
+    // The control.
+    let still = watched.step(&idle_after(22, 10_000));
+    assert_eq!(still, [Act::Freeze { idle_ms: 22_000 }]);
 }

@@ -212,6 +212,43 @@ fn credential_in_the_query_is_refused() {
     }
 }
 
+/// G9, G10: by the names vendors gave what logs somebody in.
+#[test]
+fn every_name_that_logs_somebody_in_somewhere_is_judged() {
+    let headers = "access-token api-key apikey auth-token circle-token dd-api-key \
+        dd-application-key deploy-token job-token ocp-apim-subscription-key openai-api-key private-token \
+        token x-access-token x-amz-security-token x-anthropic-api-key x-api-token x-apikey \
+        x-auth x-auth-email x-auth-key x-auth-token x-authorization x-bearer-token \
+        x-client-secret x-consul-token x-figma-token x-forwarded-access-token x-functions-key x-gemini-api-key \
+        x-github-token x-gitlab-token x-goog-api-key x-id-token x-jwt-assertion x-key \
+        x-oauth-token x-password x-rapidapi-key x-refresh-token x-registry-auth x-secret \
+        x-secret-key x-session-token x-shopify-access-token x-token x-vault-token";
+    for name in headers.split(' ') {
+        let foreign = swapped(&[(name, "attacker")], "");
+        assert_eq!(foreign, Err(Offence::ForeignCredential), "{name}");
+        // Empty, it logs nobody in.
+        assert!(swapped(&[(name, "")], "").is_ok(), "{name}");
+    }
+    let parameters = "access-token access_key access_token api-token api_key api_token \
+        apitoken app_key auth auth-token auth_key auth_token \
+        awsaccesskeyid bearer client_secret credentials id_token jwt \
+        oauth_signature oauth_token passwd password pat personal_access_token \
+        private_key private_token refresh_token secret secret_key session_token \
+        subscription-key token x-api-key x-amz-signature";
+    for name in parameters.split(' ') {
+        for query in [
+            format!("{name}=attacker"),
+            format!("a=b&{}=attacker", name.to_ascii_uppercase()),
+            format!("{name}[]=attacker"),
+            format!("+{name}%20=attacker"),
+        ] {
+            let foreign = swapped(&[], &query);
+            assert_eq!(foreign, Err(Offence::ForeignCredential), "{query}");
+        }
+        assert!(swapped(&[], &format!("{name}=")).is_ok(), "{name}");
+    }
+}
+
 #[test]
 fn placeholder_of_another_box_or_host_is_an_alarm() {
     // G14

@@ -12,10 +12,9 @@ const HOST_NAME: u8 = 0;
 /// (RFC 6066 §3). They hold a whole `ClientHello`.
 pub(super) fn is_only(name: &str, records: &[u8]) -> bool {
     let message = message(records);
-    let found = only_name(&message);
-    // A dot at the end is the same host, and rustls takes it off.
-    let found = found.map(|found| found.strip_suffix(b".").unwrap_or(found));
-    found.is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
+    // A dot at the end, which rustls takes off, does not belong there (RFC 6066 §3): a host behind us
+    // could take it for another name.
+    only_name(&message).is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
 }
 
 /// The first handshake message, out of the records it is cut into.

@@ -345,6 +345,164 @@ pub(crate) const ROWS: &[Row] = &[
         Proxy(b"CONNECT cred.test:8443 HTTP/1.1\r\nHost: cred.test:8443\r\n\r\n"),
         NOT_LISTED,
     ),
+    // A pair in which one half is right.
+    row(
+        "G2e",
+        Credential(
+            "/",
+            &[(
+                "authorization",
+                "Basic c2stYW50LW9hdDAxLVBMQUNFSE9MREVSLW9mLWJveC1hLTAwMDAwMDAwMDA6YXR0YWNrZXI=",
+            )],
+        ),
+        FOREIGN,
+    ),
+    row(
+        "G2f",
+        Credential(
+            "/",
+            &[("authorization", "Basic YXR0YWNrZXI6eC1vYXV0aC1iYXNpYw==")],
+        ),
+        FOREIGN,
+    ),
+    row(
+        "G2g",
+        Credential(
+            "/",
+            &[(
+                "authorization",
+                "Basic eDpzay1hbnQtb2F0MDEtUExBQ0VIT0xERVItb2YtYm94LWItMDAwMDAwMDAwMA==",
+            )],
+        ),
+        OTHER_BOX,
+    ),
+    row(
+        "G2h",
+        Credential(
+            "/",
+            &[(
+                "authorization",
+                "Basic c2stYW50LW9hdDAxLVBMQUNFSE9MREVSLW9mLWJveC1hLTAwMDAwMDAwMDA=",
+            )],
+        ),
+        FOREIGN,
+    ),
+    row(
+        "G3k",
+        Credential(
+            "/",
+            &[(
+                "authorization",
+                "Bearer sk-ant-oat01-PLACEHOLDER-of-box-a-0000000000\tattacker",
+            )],
+        ),
+        FOREIGN,
+    ),
+    row(
+        "G3l",
+        Credential(
+            "/",
+            &[(
+                "authorization",
+                "Bearer \"sk-ant-oat01-PLACEHOLDER-of-box-a-0000000000\"",
+            )],
+        ),
+        FOREIGN,
+    ),
+    row(
+        "G3m",
+        Credential(
+            "/",
+            &[(
+                "authorization",
+                "Bearer Bearer sk-ant-oat01-PLACEHOLDER-of-box-a-0000000000",
+            )],
+        ),
+        OTHER_BOX,
+    ),
+    row(
+        "G3n",
+        Credential(
+            "/",
+            &[(
+                "authorization",
+                "Token sk-ant-oat01-PLACEHOLDER-of-box-a-0000000000",
+            )],
+        ),
+        Passes,
+    ),
+    row(
+        "G3o",
+        Credential("/", &[("authorization", "ApiKey attacker")]),
+        FOREIGN,
+    ),
+    row(
+        "G3p",
+        Credential("/", &[("authorization", "Hawk id=\"x\"")]),
+        FOREIGN,
+    ),
+    row(
+        "G3q",
+        Credential("/", &[("authorization", "DPoP attacker")]),
+        FOREIGN,
+    ),
+    row(
+        "G3r",
+        Credential("/", &[("authorization", "GNAP attacker")]),
+        FOREIGN,
+    ),
+    // More names of headers and parameters that log somebody in somewhere.
+    row(
+        "G9.0",
+        Credential("/", &[("access-token", "attacker")]),
+        FOREIGN,
+    ),
+    row(
+        "G9.3",
+        Credential("/", &[("x-oauth-token", "attacker")]),
+        FOREIGN,
+    ),
+    row(
+        "G9.7",
+        Credential("/", &[("x-secret-key", "attacker")]),
+        FOREIGN,
+    ),
+    row(
+        "G9.11",
+        Credential("/", &[("x-auth-email", "attacker")]),
+        FOREIGN,
+    ),
+    row(
+        "G9.18",
+        Credential("/", &[("dd-application-key", "attacker")]),
+        FOREIGN,
+    ),
+    row(
+        "G9.26",
+        Credential("/", &[("x-shopify-access-token", "attacker")]),
+        FOREIGN,
+    ),
+    row("G10.0", Credential("/?api_token=attacker", &[]), FOREIGN),
+    row("G10.5", Credential("/?access-token=attacker", &[]), FOREIGN),
+    row("G10.8", Credential("/?credentials=attacker", &[]), FOREIGN),
+    row("G10.14", Credential("/?secret=attacker", &[]), FOREIGN),
+    row(
+        "G10.19",
+        Credential("/?awsaccesskeyid=attacker", &[]),
+        FOREIGN,
+    ),
+    row("G10j", Credential("/?api%5fkey=attacker", &[]), FOREIGN),
+    row("G10k", Credential("/?api_key=%61ttacker", &[]), FOREIGN),
+    row("G10l", Credential("/?x&&api_key=attacker", &[]), FOREIGN),
+    row(
+        "G10m",
+        Credential("/?api_key=&api_key=attacker", &[]),
+        FOREIGN,
+    ),
+    row("G10n", Credential("/?+token=attacker", &[]), FOREIGN),
+    row("G10o", Credential("/?token%5B%5D=attacker", &[]), FOREIGN),
+    row("G10p", Credential("/?api_key[0]=attacker", &[]), FOREIGN),
+    row("G10q", Credential("/?tokens=3&keys[]=a", &[]), Passes),
 ];
 
 /// The credential's hosts are let through on port 443 alone.

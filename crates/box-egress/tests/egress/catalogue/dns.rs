@@ -14,16 +14,24 @@ const REFUSED: u8 = 5;
 const A: u16 = 1;
 const NS: u16 = 2;
 const CNAME: u16 = 5;
+const SOA: u16 = 6;
 const NULL: u16 = 10;
 const PTR: u16 = 12;
+const MX: u16 = 15;
 const TXT: u16 = 16;
 const AAAA: u16 = 28;
 const SRV: u16 = 33;
+const NAPTR: u16 = 35;
+const DS: u16 = 43;
+const SSHFP: u16 = 44;
+const DNSKEY: u16 = 48;
+const TLSA: u16 = 52;
 const SVCB: u16 = 64;
 const HTTPS: u16 = 65;
 const IXFR: u16 = 251;
 const AXFR: u16 = 252;
 const ANY: u16 = 255;
+const CAA: u16 = 257;
 const UNKNOWN: u16 = 65_399;
 
 const IN: u16 = 1;
@@ -238,6 +246,72 @@ pub(crate) const ROWS: &[Row] = &[
     row(
         "C13n",
         Packet(|| labelled(&[])),
+        SaysAndTells(NO_SUCH_NAME, 0, Reason::Malformed),
+    ),
+    // More types, none of which leads anywhere.
+    row(
+        "C11.0",
+        Packet(|| query("c2VjcmV0.ok.test", SOA)),
+        Says(REFUSED, 0),
+    ),
+    row(
+        "C11.1",
+        Packet(|| query("c2VjcmV0.ok.test", MX)),
+        Says(REFUSED, 0),
+    ),
+    row(
+        "C11.2",
+        Packet(|| query("ok.test", NAPTR)),
+        Says(REFUSED, 0),
+    ),
+    row("C11.3", Packet(|| query("ok.test", DS)), Says(REFUSED, 0)),
+    row(
+        "C11.4",
+        Packet(|| query("ok.test", SSHFP)),
+        Says(REFUSED, 0),
+    ),
+    row(
+        "C11.5",
+        Packet(|| query("ok.test", DNSKEY)),
+        Says(REFUSED, 0),
+    ),
+    row(
+        "C11.6",
+        Packet(|| query("_443._tcp.ok.test", TLSA)),
+        Says(REFUSED, 0),
+    ),
+    row("C11.7", Packet(|| query("ok.test", CAA)), Says(REFUSED, 0)),
+    row("C11.8", Packet(|| query("_ech.ok.test", HTTPS)), Says(0, 0)),
+    row(
+        "C11.9",
+        Packet(|| query("1.0.0.0.ip6.arpa", PTR)),
+        Says(NO_SUCH_NAME, 0),
+    ),
+    row(
+        "C11.10",
+        Packet(|| query("c2VjcmV0.evil.test", PTR)),
+        Says(NO_SUCH_NAME, 0),
+    ),
+    // Update, notify; data where an answer would stand.
+    row(
+        "C11.11",
+        Packet(|| message(0x2800, &[question("ok.test", SOA, IN)])),
+        Says(NOT_IMPLEMENTED, 0),
+    ),
+    // A name as long as one can be, and one label longer.
+    row(
+        "C9m",
+        Packet(|| query(&["a".repeat(63).as_str(); 3].join("."), A)),
+        SaysAndTells(0, 1, Reason::NotListed),
+    ),
+    row(
+        "C13o",
+        Packet(|| labelled(&[&[b'a'; 63], &[b'a'; 63], &[b'a'; 63], &[b'a'; 63], b"test"])),
+        Says(FORMAT_ERROR, 0),
+    ),
+    row(
+        "C13p",
+        Packet(|| labelled(&[b"ok", b"test\xe3\x80\x82evil"])),
         SaysAndTells(NO_SUCH_NAME, 0, Reason::Malformed),
     ),
 ];

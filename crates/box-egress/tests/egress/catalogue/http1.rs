@@ -258,6 +258,44 @@ pub(crate) const ROWS: &[Row] = &[
     row("E29c", Opened(b"GET /ws HTTP/1.1\r\nHost: cred.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"), MALFORMED),
     row("E29d", Opened(b"GET /ws HTTP/1.1\r\nHost: cred.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer sk-ant-attacker\r\n\r\n"), FOREIGN),
     row("E29e", Opened(b"GET /ws HTTP/1.1\r\nHost: cred.test\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"), Passes),
+
+    // Two lengths in other clothes, and codings of a version that knows none.
+    row("E1c", Proxy(b"POST http://ok.test/ HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), MALFORMED),
+    row("E1d", Http(b"POST / HTTP/1.0\r\nHost: ok.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), MALFORMED),
+    row("E1d\u{2032}", Opened(b"POST / HTTP/1.0\r\nHost: cred.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), MALFORMED),
+    row("E1e", Opened(b"POST / HTTP/1.1\r\nHost: cred.test\r\nTransfer-Encoding: Chunked\r\nCONTENT-LENGTH: 0\r\n\r\n0\r\n\r\n"), MALFORMED),
+    row("E2a", Proxy(b"POST http://ok.test/ HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\nhello"), MALFORMED),
+    row("E5m", Opened(b"POST / HTTP/1.1\r\nHost: cred.test\r\nTransfer-Encoding: chunked\r\nTransfer-encoding: cow\r\n\r\n0\r\n\r\n"), MALFORMED),
+    row("E5n", Opened(b"POST / HTTP/1.1\r\nHost: cred.test\r\nTransfer-Encoding: \tchunked\x0c\r\n\r\n0\r\n\r\n"), MALFORMED),
+    row("E5o", Opened(b"POST / HTTP/1.1\r\nHost: cred.test\r\nTransfer-Encoding:\xa0chunked\r\n\r\n0\r\n\r\n"), MALFORMED),
+    // Hosts that are none, on the way to a proxy and inside.
+    row("E13m", Opened(b"GET / HTTP/1.1\r\nHost: cred.test:0443\r\n\r\n"), MALFORMED),
+    row("E13n", Opened(b"GET / HTTP/1.1\r\nHost: cred.test:443:443\r\n\r\n"), MALFORMED),
+    row("E13o", Opened(b"GET / HTTP/1.1\r\nHost: cred.test%2eevil.test\r\n\r\n"), MALFORMED),
+    row("E13p", Opened(b"GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n"), OTHER_HOST),
+    row("E13q", Opened(b"GET / HTTP/1.1\r\nHost: 45.33.32.101\r\n\r\n"), OTHER_HOST),
+    row("E13r", Opened(b"GET / HTTP/1.1\r\nHost: x.cred.test\r\n\r\n"), OTHER_HOST),
+    row("E14h", Opened(b"GET http://cred.test/ HTTP/1.1\r\nHost: cred.test:80\r\n\r\n"), OTHER_HOST),
+    row("E14i", Opened(b"GET //evil.test/ HTTP/1.1\r\nHost: evil.test\r\n\r\n"), OTHER_HOST),
+    row("E14j", Opened(b"GET @evil.test/ HTTP/1.1\r\nHost: cred.test\r\n\r\n"), MALFORMED),
+    row("E14k", Opened(b"GET evil.test:443 HTTP/1.1\r\nHost: cred.test\r\n\r\n"), OTHER_HOST),
+    // A placeholder and a key in headers that differ in case alone.
+    row("E21g", Opened(b"GET / HTTP/1.1\r\nHost: cred.test\r\nauthorization: Bearer sk-ant-oat01-PLACEHOLDER-of-box-a-0000000000\r\nAUTHORIZATION: Bearer sk-ant-attacker\r\n\r\n"), FOREIGN),
+    row("E21h", Opened(b"GET / HTTP/1.1\r\nHost: cred.test\r\nConnection: close\r\nConnection: x-api-key\r\nX-Api-Key: sk-ant-attacker\r\n\r\n"), MALFORMED),
+    row("E21i", Opened(b"GET / HTTP/1.1\r\nHost: cred.test\r\nX-API-KEY: sk-ant-attacker\r\n\r\n"), FOREIGN),
+    // What speaks to something between, or of another way to the host.
+    row("E22a", Proxy(b"GET http://ok.test/ HTTP/1.1\r\nHost: ok.test\r\nX-Forwarded-Host: evil.test\r\nX-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\nX-Host: evil.test\r\nAlt-Used: evil.test\r\nMax-Forwards: 0\r\n\r\n"), Passes),
+    row("E22b", Opened(b"GET / HTTP/1.1\r\nHost: cred.test\r\nX-Forwarded-Host: evil.test\r\nForwarded: host=evil.test\r\nAlt-Used: evil.test\r\nConnection: close\r\n\r\n"), Passes),
+    row("E19c", Opened(b"GET / HTTP/1.1\r\nHost: cred.test\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"), Passes),
+    row("E19d", Opened(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), MALFORMED),
+    row("E29f", Opened(b"GET /ws HTTP/1.1\r\nHost: cred.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), MALFORMED),
+    row("E29g", Opened(b"GET /ws HTTP/1.1\r\nHost: evil.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"), OTHER_HOST),
+    row("E29h", Opened(b"GET /ws?api_key=attacker HTTP/1.1\r\nHost: cred.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"), FOREIGN),
+    row("E29i", Opened(b"GET /ws HTTP/1.1\r\nHost: cred.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nCookie: session=attacker\r\n\r\n"), FOREIGN),
+    // Targets no library reads.
+    row("E28j", Opened(b"GET /<script> HTTP/1.1\r\nHost: cred.test\r\n\r\n"), MALFORMED),
+    row("E28m", Opened(b"GET * HTTP/1.1\r\nHost: cred.test\r\n\r\n"), MALFORMED),
+    row("E28n", Opened(b"GET /%zz HTTP/1.1\r\nHost: cred.test\r\nConnection: close\r\n\r\n"), Passes),
 ];
 
 fn long_head(host: &str, headers: usize) -> Vec<u8> {

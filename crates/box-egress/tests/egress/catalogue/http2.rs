@@ -411,6 +411,132 @@ pub(crate) const ROWS: &[Row] = &[
         Frames(|| b"GET / HTTP/1.1\r\nHost: cred.test\r\n\r\n".to_vec()),
         Broken,
     ),
+    // Frames a client never sends, settings and windows that are none.
+    row(
+        "F10k",
+        Frames(|| frame(0x5, END_HEADERS, 1, &[0, 0, 0, 2, 0x82])),
+        Broken,
+    ),
+    row("F10l", Frames(|| frame(0x3, 0, 1, &[0, 0, 0, 8])), Broken),
+    row(
+        "F10m",
+        Frames(|| frame(0x8, 0, 0, &0x7fff_ffff_u32.to_be_bytes())),
+        Broken,
+    ),
+    row(
+        "F10n",
+        Frames(|| frame(0x4, 0, 0, &[0, 2, 0, 0, 0, 2])),
+        Broken,
+    ),
+    row(
+        "F10o",
+        Frames(|| frame(0x4, 0, 0, &[0, 4, 0xff, 0xff, 0xff, 0xff])),
+        Broken,
+    ),
+    row("F10p", Frames(|| frame(0x4, 0, 1, b"")), Broken),
+    row("F10q", Frames(|| frame(0x6, 0, 0, b"short")), Broken),
+    row(
+        "F10r",
+        Frames(|| {
+            frame(
+                HEADERS,
+                END_STREAM | END_HEADERS,
+                1,
+                &[0x3f, 0xe1, 0xff, 0xff, 0x7f],
+            )
+        }),
+        Broken,
+    ),
+    row(
+        "F10s",
+        Frames(|| frame(HEADERS, END_STREAM | END_HEADERS | 0x8, 1, &[0xff, 0x82])),
+        Broken,
+    ),
+    row(
+        "F10t",
+        Frames(|| {
+            [
+                frame(HEADERS, END_STREAM, 1, &fields(&[METHOD_GET])),
+                frame(DATA, 0, 1, b"x"),
+            ]
+            .concat()
+        }),
+        Broken,
+    ),
+    // A credential behind the body is no header, and goes nowhere.
+    row(
+        "F8",
+        Frames(|| behind(&[("authorization", "Bearer attacker")])),
+        Passes,
+    ),
+    row(
+        "F8a",
+        Frames(|| behind(&[(":authority", "evil.test")])),
+        Passes,
+    ),
+    row("F8b", Frames(|| behind(&[("content-length", "9")])), Passes),
+    // Hosts and paths in other clothes.
+    row(
+        "F1i",
+        Frames(|| head(&[METHOD_GET, SCHEME, PATH, (":authority", "cred.test:0443")])),
+        MALFORMED,
+    ),
+    row(
+        "F1j",
+        Frames(|| head(&[METHOD_GET, SCHEME, PATH, (":authority", "x.cred.test")])),
+        OTHER_HOST,
+    ),
+    row(
+        "F1k",
+        Frames(|| head(&[METHOD_GET, SCHEME, PATH, (":authority", "[::1]")])),
+        OTHER_HOST,
+    ),
+    row(
+        "F1l",
+        Frames(|| {
+            head(&[
+                METHOD_GET,
+                SCHEME,
+                PATH,
+                (":authority", "cred.test%2eevil.test"),
+            ])
+        }),
+        Broken,
+    ),
+    row(
+        "F1m",
+        Frames(|| get(&[("host", "cred.test:8443")])),
+        OTHER_HOST,
+    ),
+    row(
+        "F1n",
+        Frames(|| {
+            get(&[
+                ("x-forwarded-host", "evil.test"),
+                ("forwarded", "host=evil.test"),
+            ])
+        }),
+        Passes,
+    ),
+    row("F5j", Frames(|| extended("h2c")), METHOD),
+    row("F5k", Frames(|| extended("connect-ethernet")), METHOD),
+    row(
+        "F6d",
+        Frames(|| get(&[("proxy-authorization", "Basic eDp5")])),
+        FOREIGN,
+    ),
+    row(
+        "F6e",
+        Frames(|| {
+            head(&[
+                METHOD_GET,
+                SCHEME,
+                (":path", "/?access_token=attacker"),
+                AUTHORITY,
+            ])
+        }),
+        FOREIGN,
+    ),
 ];
 
 fn get(more: &[Field]) -> Vec<u8> {
@@ -425,6 +551,17 @@ fn extended(protocol: &'static str) -> Vec<u8> {
 /// A request without a body on the first stream.
 fn head(own: &[Field]) -> Vec<u8> {
     frame(HEADERS, END_STREAM | END_HEADERS, 1, &fields(own))
+}
+
+/// A request whose body has trailers.
+fn behind(own: &[Field]) -> Vec<u8> {
+    let post = [(":method", "POST"), SCHEME, PATH, AUTHORITY];
+    [
+        frame(HEADERS, END_HEADERS, 1, &fields(&post)),
+        frame(DATA, 0, 1, b"x"),
+        frame(HEADERS, END_STREAM | END_HEADERS, 1, &fields(own)),
+    ]
+    .concat()
 }
 
 fn fields(own: &[Field]) -> Vec<u8> {

@@ -129,6 +129,48 @@ pub(crate) const ROWS: &[Row] = &[
     row("D22b", Proxy(b"CONNECT ok.test:443 HTTP/1.1\r\nHost: ok.test:443\r\nTransfer-Encoding: chunked\r\n\r\n"), MALFORMED),
     // Early bytes are the first of the tunnel.
     row("D23", ProxyMade(|| early(&hello::named(b"ok.test"))), Passes),
+
+    // Other proxies' protocols, and lines that speak to one behind.
+    row("D24", Proxy(b"\x05\x01\x00\x05\x01\x00\x03\x07ok.test\x01\xbb\r\n\r\n"), MALFORMED),
+    row("D24a", Proxy(b"\x04\x01\x01\xbb\x2d\x21\x20\x65me\x00\r\n\r\n"), MALFORMED),
+    row("D24b", Proxy(b"PROXY TCP4 45.33.32.1 45.33.32.2 1 443\r\nCONNECT ok.test:443 HTTP/1.1\r\nHost: ok.test:443\r\n\r\n"), MALFORMED),
+    row("D24c", Proxy(b"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c"), MALFORMED),
+    row("D24d", Tls(|| b"PROXY TCP4 127.0.0.1 127.0.0.1 1 443\r\n".to_vec()), NOT_TLS),
+    row("D24e", Tls(|| b"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c".to_vec()), NOT_TLS),
+    row("D24f", Http(b"PROXY TCP4 127.0.0.1 127.0.0.1 1 80\r\nGET / HTTP/1.1\r\nHost: ok.test\r\n\r\n"), MALFORMED),
+    row("D24g", Tls(|| [b"PROXY TCP4 127.0.0.1 127.0.0.1 1 443\r\n".as_slice(), &hello::named(b"ok.test")].concat()), NOT_TLS),
+    // Datagrams' TLS, versions there never were, lengths that are none.
+    row("D7j", Tls(|| b"\x16\xfe\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x01".to_vec()), NOT_TLS),
+    row("D7k", Tls(|| b"\xc3\x00\x00\x00\x01\x08\x00\x00\x00\x00\x00\x00\x00\x00".to_vec()), NOT_TLS),
+    row("D7l", Tls(|| b"\x16\x03\x01\xff\xff\x01\x00\xff\xfb".to_vec()), NOT_TLS),
+    row("D7m", Tls(|| b"\x14\x03\x01\x00\x01\x01".to_vec()), NOT_TLS),
+    row("D7n", Tls(|| b"CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n".to_vec()), NOT_TLS),
+    row("D7o", Tls(|| b"\x05\x01\x00".to_vec()), NOT_TLS),
+    row("D7p", Tls(|| b"\x00\x1c\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01x\x04evil\x04test\x00\x00\x01\x00\x01".to_vec()), NOT_TLS),
+    // The outer name counts: what is encrypted beside it nobody on the way can read.
+    row("D15a", Tls(|| hello::with(&[Extension::name(b"ok.test"), Extension::encrypted()])), Passes),
+    row("D15b", Tls(|| hello::with(&[Extension::encrypted()])), NO_NAME),
+    row("D15c", Tls(|| hello::with(&[Extension::encrypted(), Extension::name(b"evil.test")])), OTHER_NAME),
+    row("D14s", Tls(|| hello::named(b"[::1]")), NOT_TLS),
+    row("D14t", Tls(|| hello::named(b"ok.test.")), NOT_TLS),
+    row("D14u", Tls(|| hello::named(b"localhost")), OTHER_NAME),
+    row("D14v", Tls(|| hello::named(b"ok.test%00")), NOT_TLS),
+    row("D14w", Tls(|| hello::named(b"ok\ntest")), NOT_TLS),
+    row("D14x", Tls(|| hello::named(&[b'a'; 300])), NOT_TLS),
+    row("D13g", Tls(|| hello::in_records(&hello::padded(b"evil.test", 3_000), 100)), OTHER_NAME),
+    // Another scheme or form inside a tunnel to port 80.
+    row("D17j", Http(b"GET https://ok.test/ HTTP/1.1\r\nHost: ok.test\r\n\r\n"), MALFORMED),
+    row("D17k", Http(b"GET ok.test/ HTTP/1.1\r\nHost: ok.test\r\n\r\n"), MALFORMED),
+    row("D17l", Http(b"GET / HTTP/1.1\r\nHost: ok.test:443\r\n\r\n"), MALFORMED),
+    row("D17m", Http(b"GET / HTTP/1.1\r\nHost: ok.test:080\r\n\r\n"), MALFORMED),
+    row("D17n", Http(b"GET / HTTP/1.1\r\nHost: 45.33.32.101\r\n\r\n"), Refused(451, Reason::IpLiteral)),
+    // Spaces, tabs and lines between the words.
+    row("D6h", Proxy(b"CONNECT ok.test:443 HTTP/1.1\r\nHost: ok.test:443 evil.test\r\n\r\n"), MALFORMED),
+    row("D6i", Proxy(b"CONNECT ok.test:443 HTTP/1.1\r\nHost: ok.test:443\r\n Host: evil.test\r\n\r\n"), MALFORMED),
+    row("D6j", Proxy(b"CONNECT ok.test:443 HTTP/1.1\r\nHost : ok.test:443\r\n\r\n"), MALFORMED),
+    row("D5h", Proxy(b"CONNECT ok.test:443 HTTP/2\r\nHost: ok.test:443\r\n\r\n"), MALFORMED),
+    row("D5i", Proxy(b"CONNECT ok.test:443 HTTP/1.1\nHost: ok.test:443\n\n"), MALFORMED),
+    row("D5j", Proxy(b"CONNECT ok.test:443 HTTP/1.1\r\nHost: ok.test:443\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"), Passes),
 ];
 
 fn early(bytes: &[u8]) -> Vec<u8> {

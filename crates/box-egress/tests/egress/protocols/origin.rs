@@ -1,5 +1,6 @@
 //! Hosts of a test's own: what they answer.
 
+use crate::world::SECRET;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use box_fakes::rig::{Handler, PeerStream};
@@ -7,6 +8,7 @@ use bytes::Bytes;
 use http::{Request, Response, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
+use hyper::ext::Protocol;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
@@ -100,6 +102,34 @@ pub(crate) fn served_by_hyper() -> Handler {
             let body = String::from_utf8_lossy(&body);
             format!("{version:?} {method} {path} {authority} {bearer} {body}")
         })
+    })
+}
+
+/// Joins every WebSocket over HTTP/2 (RFC 8441) and says back what comes.
+pub(crate) fn echoes_over_http2() -> Handler {
+    Handler::new(|stream| async move {
+        let service = service_fn(|mut request: Request<Incoming>| async move {
+            let protocol = request.extensions().get::<Protocol>();
+            assert_eq!(protocol.map(Protocol::as_str), Some("websocket"));
+            assert_eq!(
+                request.headers()["authorization"],
+                format!("Bearer {SECRET}")
+            );
+            for name in ["connection", "upgrade", "sec-websocket-key"] {
+                assert!(!request.headers().contains_key(name), "{name}");
+            }
+            let joined = hyper::upgrade::on(&mut request);
+            tokio::spawn(async move {
+                let socket = TokioIo::new(joined.await.unwrap());
+                let (mut from, mut to) = tokio::io::split(socket);
+                drop(tokio::io::copy(&mut from, &mut to).await);
+            });
+            Ok::<_, Infallible>(Response::new(Full::<Bytes>::default()))
+        });
+        let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+            .enable_connect_protocol()
+            .serve_connection(TokioIo::new(stream), service);
+        drop(server.await);
     })
 }
 

@@ -16,9 +16,10 @@ session.on("remoteSettings", (settings) => {
   });
   stream.on("response", (headers) => {
     stream.once("data", (data) => {
-      console.log(headers[":status"], headers["sec-websocket-protocol"], data.toString());
+      console.log(headers[":status"], headers["sec-websocket-protocol"], data.subarray(2).toString());
       session.destroy();
     });
-    stream.write("ping");
+    // A text frame, as a host sends it.
+    stream.write(Buffer.from("\x81\x04ping", "latin1"));
   });
 });

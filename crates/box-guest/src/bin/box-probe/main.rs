@@ -4,7 +4,8 @@
 //! `{"probe":"open","result":"refused","errno":"EACCES","detail":null}`.
 //! `box-probe --list` prints every probe with its arguments. A wrong call ends with 2.
 //! For benches: `box-probe now` prints the monotonic clock in nanoseconds as its first act, and
-//! `box-probe wait` does nothing until it is ended.
+//! `box-probe wait` does nothing until it is ended. `box-probe within <kinds> <program> [arguments]` runs
+//! a program in a container.
 //!
 //! | Result | Meaning |
 //! | --- | --- |
@@ -34,6 +35,7 @@ mod network;
 mod outcome;
 mod priority;
 mod processes;
+mod within;
 mod words;
 
 use Probe::{Plain, With};
@@ -86,6 +88,8 @@ const PROBES: &[(&str, Probe)] = &[
     ("unshare", With("<user,mnt,pid,net,ipc,uts,cgroup,time>", namespaces::unshare)),
     ("clone3", With("<user,mnt,pid,net,ipc,uts,cgroup,time>", namespaces::clone3)),
     ("setns", With("<path>", namespaces::setns)),
+    ("map-ids", With("<inside> <outside> <count>", within::map_ids)),
+    ("networks-until-fail", With("<most>", within::networks)),
     ("sethostname", With("<name>", namespaces::sethostname)),
     ("socket", With("<family> <stream|dgram|raw|seqpacket> <protocol>", network::socket)),
     ("connect", With("<tcp|udp> <address:port> <ms>", network::connect)),
@@ -146,6 +150,12 @@ fn main() -> ExitCode {
     };
     match name.as_str() {
         "--list" => return print(&PROBES.iter().map(usage).collect::<Vec<_>>().join("\n")),
+        "within" => {
+            return match within::run(arguments) {
+                Ok(code) => ExitCode::from(code),
+                Err(why) => complain(&why),
+            };
+        }
         "now" => return print(&clock_ns().to_string()),
         "wait" => loop {
             std::thread::park();

@@ -17,7 +17,11 @@ const KINDS: [(&str, i32); 8] = [
 ];
 
 fn kinds(words: &Words) -> Result<i32, Usage> {
-    words.text(0)?.split(',').try_fold(0, |flags, kind| {
+    flags(words.text(0)?)
+}
+
+pub(crate) fn flags(kinds: &str) -> Result<i32, Usage> {
+    kinds.split(',').try_fold(0, |flags, kind| {
         let known = KINDS.iter().find(|(name, _)| *name == kind).ok_or(Usage)?;
         Ok(flags | known.1)
     })

@@ -20,6 +20,7 @@ const PONG: u8 = 0xA;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Incoming {
     Text(String),
+    Binary(Vec<u8>),
     Ping(Vec<u8>),
     Pong,
     Close,
@@ -60,8 +61,16 @@ impl WireError {
 pub(super) struct Reader<R> {
     stream: R,
     inbox: Vec<u8>,
-    /// The pieces so far of a message in several frames.
-    begun: Option<Vec<u8>>,
+    /// The pieces so far of a message in several frames, and whether it is a text.
+    begun: Option<(u8, Vec<u8>)>,
+    takes: Takes,
+}
+
+/// Which messages are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    Texts,
+    TextsAndBytes,
 }
 
 /// A frame as it was sent.
@@ -73,11 +82,12 @@ struct Frame {
 }
 
 impl<R: AsyncRead + Unpin> Reader<R> {
-    pub(super) fn new(stream: R) -> Self {
+    pub(super) fn new(stream: R, takes: Takes) -> Self {
         Self {
             stream,
             inbox: Vec::new(),
             begun: None,
+            takes,
         }
     }
 
@@ -108,11 +118,11 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             PING => Ok(Some(Incoming::Ping(frame.body))),
             PONG => Ok(Some(Incoming::Pong)),
             CLOSE => Ok(Some(Incoming::Close)),
-            BINARY => Err(WireError::Binary),
-            TEXT if self.begun.is_some() => {
+            BINARY if self.takes == Takes::Texts => Err(WireError::Binary),
+            TEXT | BINARY if self.begun.is_some() => {
                 Err(WireError::Protocol("a text begins within another"))
             }
-            TEXT => self.add(Vec::new(), frame),
+            kind @ (TEXT | BINARY) => self.add((kind, Vec::new()), frame),
             CONTINUATION => match self.begun.take() {
                 Some(begun) => self.add(begun, frame),
                 None => Err(WireError::Protocol("it goes on with nothing")),
@@ -121,14 +131,21 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         }
     }
 
-    fn add(&mut self, mut begun: Vec<u8>, frame: Frame) -> Result<Option<Incoming>, WireError> {
+    fn add(
+        &mut self,
+        (kind, mut begun): (u8, Vec<u8>),
+        frame: Frame,
+    ) -> Result<Option<Incoming>, WireError> {
         if begun.len() + frame.body.len() > INBOUND_BYTES_MAX {
             return Err(WireError::TooLong);
         }
         begun.extend(frame.body);
         if !frame.is_last {
-            self.begun = Some(begun);
+            self.begun = Some((kind, begun));
             return Ok(None);
+        }
+        if kind == BINARY {
+            return Ok(Some(Incoming::Binary(begun)));
         }
         let text = String::from_utf8(begun).map_err(|_| WireError::NotText)?;
         Ok(Some(Incoming::Text(text)))
@@ -190,6 +207,14 @@ pub(super) fn text(body: &str) -> Vec<u8> {
     framed(TEXT, body.as_bytes())
 }
 
+pub(super) fn binary(body: &[u8]) -> Vec<u8> {
+    framed(BINARY, body)
+}
+
+pub(super) fn ping() -> Vec<u8> {
+    framed(PING, &[])
+}
+
 pub(super) fn pong(body: &[u8]) -> Vec<u8> {
     framed(PONG, body)
 }
@@ -239,7 +264,7 @@ mod tests {
     }
 
     async fn read(bytes: &[u8]) -> Result<Vec<Incoming>, WireError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = Reader::new(bytes, Takes::Texts);
         let mut all = Vec::new();
         loop {
             match reader.next().await {

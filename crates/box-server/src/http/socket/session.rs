@@ -3,13 +3,14 @@
 //! A subscription is a task that waits until it may say something (`reserve`), and only then reads
 //! what there is to say. So nothing is queued for a slow page, and none keeps another waiting.
 
-use super::frame::{self, Incoming, Reader, WireError};
+use super::frame::{self, Incoming, Reader, Takes, WireError};
 use super::{commands, follow, lists};
 use crate::control::told_to_stop;
 use crate::http::Web;
 use crate::problem;
 use box_api::page::{ClientFrame, PAGE_PROTOCOL, PING_MS, SUBSCRIPTIONS_MAX, ServerFrame, Topic};
 use box_core::caller::Caller;
+use box_core::push::Seat;
 use box_core::sign_ins::{self, Known};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
@@ -23,6 +24,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 /// Longest a page may leave a frame unread.
 const SEND_DEADLINE: Duration = Duration::from_mins(1);
+/// How often it is looked whether a sign-in came to its end.
+const LOOK_EVERY: Duration = Duration::from_mins(1);
 /// Longest a close is waited for.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 /// Longest a page may say nothing, not even a pong.
@@ -73,7 +76,7 @@ impl Turn<'_> {
     }
 }
 
-type Writer = WriteHalf<TokioIo<Upgraded>>;
+pub(super) type Writer = WriteHalf<TokioIo<Upgraded>>;
 
 /// Why a socket ends.
 enum End {
@@ -87,7 +90,7 @@ pub(super) async fn run(web: &Arc<Web>, known: &Known, stream: TokioIo<Upgraded>
     let (reader, mut writer) = tokio::io::split(stream);
     let mut stop = web.door.stop.subscribe();
     let end = tokio::select! {
-        end = converse(web, known, Reader::new(reader), &mut writer) => end,
+        end = converse(web, known, Reader::new(reader, Takes::Texts), &mut writer) => end,
         () = revoked(web, &known.sign_in) => End::Told("this browser was signed out"),
         () = told_to_stop(&mut stop) => End::Told("the host ends"),
     };
@@ -115,7 +118,7 @@ pub(super) async fn refuse(stream: TokioIo<Upgraded>, why: &str) {
     shut(&mut writer, 1013).await;
 }
 
-async fn shut(writer: &mut Writer, code: u16) {
+pub(super) async fn shut(writer: &mut Writer, code: u16) {
     let closing = async {
         writer.write_all(&frame::close(code)).await?;
         writer.shutdown().await
@@ -124,15 +127,15 @@ async fn shut(writer: &mut Writer, code: u16) {
 }
 
 /// Ends when the sign-in is no more.
-async fn revoked(web: &Web, sign_in: &str) {
+pub(super) async fn revoked(web: &Web, sign_in: &str) {
     let host = &web.door.host;
     let mut revoked = host.sign_ins.revoked();
     loop {
         if let Ok(false) = sign_ins::stands(host, sign_in).await {
             return;
         }
-        // The sender is the host's.
-        if revoked.changed().await.is_err() {
+        // The sender is the host's. A token ends by itself too.
+        if let Ok(Err(_)) = timeout(LOOK_EVERY, revoked.changed()).await {
             return;
         }
     }
@@ -145,6 +148,8 @@ struct Session<'s> {
     out: mpsc::Sender<Said>,
     subs: HashMap<u32, (u64, AbortHandle)>,
     number: u64,
+    /// Where it says what is in front of its person.
+    seat: Seat,
 }
 
 impl Drop for Session<'_> {
@@ -169,6 +174,7 @@ async fn converse(
         out,
         subs: HashMap::new(),
         number: 0,
+        seat: web.door.host.push.front.seat(known.caller.owner),
     };
     if let Err(error) = send(writer, &session.hello()).await {
         return End::Page(error);
@@ -182,7 +188,7 @@ async fn converse(
                 match incoming {
                     Ok(Incoming::Text(text)) => session.hear(&text, writer).await,
                     Ok(Incoming::Ping(body)) => write(writer, &frame::pong(&body)).await,
-                    Ok(Incoming::Pong) => Ok(()),
+                    Ok(Incoming::Pong | Incoming::Binary(_)) => Ok(()),
                     Ok(Incoming::Close) => return End::Closed,
                     Err(error) => Err(error),
                 }
@@ -233,6 +239,7 @@ impl Session<'_> {
             .map_err(|_| WireError::Protocol("it is nothing a page says"))?;
         match frame {
             ClientFrame::Ping => return send(writer, &self.ping()).await,
+            ClientFrame::Front { thread } => self.seat.look(thread, self.web.door.host.now_ms()),
             ClientFrame::Unsub { sub } => self.unsubscribe(sub),
             ClientFrame::Sub { sub, topic } => {
                 self.unsubscribe(sub);
@@ -283,7 +290,7 @@ async fn send(writer: &mut Writer, frame: &ServerFrame) -> Result<(), WireError>
     write(writer, &frame::text(&text)).await
 }
 
-async fn write(writer: &mut Writer, bytes: &[u8]) -> Result<(), WireError> {
+pub(super) async fn write(writer: &mut Writer, bytes: &[u8]) -> Result<(), WireError> {
     let writing = async {
         writer.write_all(bytes).await?;
         writer.flush().await

@@ -306,3 +306,74 @@ fn a_limit_that_ended_while_it_was_told_is_tried_again_soon_and_not_tomorrow() {
     let until_ms = stage.state.parked.as_ref().unwrap().until_ms;
     assert_eq!(until_ms, Some(stage.now_ms + 10_000));
 }
+
+#[test]
+fn a_budget_interrupts_a_turn_that_goes_on_where_it_stopped() {
+    let mut stage = Stage::running(Hold::Forever);
+    stage.line(
+        &json!({"method":"session/update","params":{"sessionId":"s","update":{
+        "sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I begin"}}}}),
+    );
+    stage.asks(7, "execute", &options());
+    let why = "the budget is used up".to_owned();
+    let actions = stage.step(ThreadInput::Pause {
+        until_ms: None,
+        why: why.clone(),
+    });
+    let methods: Vec<Value> = sent(&actions).iter().map(|m| m["method"].clone()).collect();
+    assert!(methods.contains(&json!("session/cancel")), "{methods:?}");
+    assert_eq!(closed(&actions)[0].0, DecisionState::Cancelled);
+    // Said again while it ends: nothing more comes of it.
+    assert_eq!(
+        stage.step(ThreadInput::Pause {
+            until_ms: None,
+            why
+        }),
+        []
+    );
+    let actions = stage.line(&json!({"id":3,"result":{"stopReason":"cancelled"}}));
+    let ended = actions.iter().any(|action| {
+        matches!(action, Action::Append(row)
+            if matches!(row.item, Item::TurnEnded { outcome: TurnOutcome::Parked, .. }))
+    });
+    assert!(ended, "{actions:?}");
+    assert_eq!(stage.state.shown(), Shown::Parked);
+    // What is asked meanwhile waits.
+    let text = "more".to_owned();
+    assert!(sent(&stage.step(ThreadInput::Prompt { text })).is_empty());
+    let why = "me".to_owned();
+    let actions = stage.step(ThreadInput::Unpause { why });
+    let again = &sent(&actions)[0]["params"]["prompt"][0]["text"];
+    assert!(
+        again
+            .as_str()
+            .unwrap()
+            .starts_with("Go on where you stopped")
+    );
+}
+
+#[test]
+fn a_budget_lets_go_on_only_what_it_parked_itself() {
+    let mut stage = Stage::running(Hold::Forever);
+    stage.line(&json!({"id":3,"result":{"stopReason":"end_turn"}}));
+    let by = "me".to_owned();
+    stage.step(ThreadInput::Park { until_ms: None, by });
+    let why = "used up".to_owned();
+    stage.step(ThreadInput::Pause {
+        until_ms: Some(1),
+        why: why.clone(),
+    });
+    stage.step(ThreadInput::Unpause { why: why.clone() });
+    assert_eq!(stage.state.shown(), Shown::Parked);
+    stage.step(ThreadInput::Resume {
+        by: Some("me".to_owned()),
+    });
+    assert_eq!(stage.state.shown(), Shown::Idle);
+    stage.step(ThreadInput::Pause {
+        until_ms: None,
+        why: why.clone(),
+    });
+    assert_eq!(stage.state.shown(), Shown::Parked);
+    stage.step(ThreadInput::Unpause { why });
+    assert_eq!(stage.state.shown(), Shown::Idle);
+}

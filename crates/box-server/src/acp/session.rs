@@ -2,11 +2,10 @@
 //! whoever answers first has answered. No I/O.
 
 use super::message::{INTERNAL_ERROR, error, notification, request, result};
-use crate::turn::position::{Admitted, Position};
 use box_api::control::ClientMessage;
 use box_api::thread::{
-    Cursor, Decision, DecisionState, Item, OptionKind, PlanEntry, ThreadUpdate, ToolContent,
-    ToolStatus, TurnOutcome,
+    Admitted, Cursor, Decision, DecisionState, Item, OptionKind, PlanEntry, Position, ThreadUpdate,
+    ToolContent, ToolStatus, TurnOutcome,
 };
 use box_api::{DecisionId, ThreadId};
 use serde_json::{Value, json};
@@ -14,7 +13,7 @@ use std::collections::{HashMap, VecDeque};
 
 /// What is to be done, in this order.
 #[derive(Debug, PartialEq)]
-pub(super) enum Act {
+pub enum Act {
     /// A line for the editor.
     Line(Value),
     Say(ClientMessage),
@@ -43,7 +42,7 @@ enum Voice {
     clippy::struct_excessive_bools,
     reason = "each is true or not whatever the others are"
 )]
-pub(super) struct Session {
+pub struct Session {
     thread: ThreadId,
     position: Position,
     voice: Voice,
@@ -64,7 +63,7 @@ pub(super) struct Session {
 
 impl Session {
     /// `loading` is the request that waits for the journal.
-    pub(super) fn new(thread: ThreadId, loading: Option<Value>) -> Self {
+    pub fn new(thread: ThreadId, loading: Option<Value>) -> Self {
         Self {
             thread,
             position: Position::default(),
@@ -80,12 +79,12 @@ impl Session {
         }
     }
 
-    pub(super) fn thread(&self) -> ThreadId {
+    pub fn thread(&self) -> ThreadId {
         self.thread
     }
 
     /// What follows from all that was told since the last time. `number` counts our requests.
-    pub(super) fn take(&mut self, number: &mut i64) -> Vec<Act> {
+    pub fn take(&mut self, number: &mut i64) -> Vec<Act> {
         if self.caught_up {
             for decision in std::mem::take(&mut self.open) {
                 self.ask(&decision, number);
@@ -94,7 +93,7 @@ impl Session {
         std::mem::take(&mut self.acts)
     }
 
-    pub(super) fn prompt(&mut self, rpc: Value, text: String) {
+    pub fn prompt(&mut self, rpc: Value, text: String) {
         self.acts
             .push(Act::Say(ClientMessage::Prompt { text: text.clone() }));
         self.asked.push_back(Asked {
@@ -104,12 +103,12 @@ impl Session {
         });
     }
 
-    pub(super) fn cancel(&mut self) {
+    pub fn cancel(&mut self) {
         self.acts.push(Act::Say(ClientMessage::CancelTurn));
     }
 
     /// An answer of the editor's. One that came too late, or cancels, says nothing.
-    pub(super) fn answered(&mut self, id: i64, outcome: &Value) -> bool {
+    pub fn answered(&mut self, id: i64, outcome: &Value) -> bool {
         let Some(decision) = self.requests.remove(&id) else {
             return false;
         };
@@ -125,13 +124,13 @@ impl Session {
     }
 
     /// The host went away: from here on we read what it wrote meanwhile.
-    pub(super) fn lost(&mut self) {
+    pub fn lost(&mut self) {
         self.caught_up = false;
         self.lost = true;
         self.acts.push(Act::TakeUp(self.position.cursor()));
     }
 
-    pub(super) fn update(&mut self, update: ThreadUpdate) {
+    pub fn update(&mut self, update: ThreadUpdate) {
         if let ThreadUpdate::CaughtUp { .. } = update {
             self.position.admit(update);
             return self.catch_up();
@@ -145,7 +144,7 @@ impl Session {
     }
 
     /// A decision that is no row: the network's.
-    pub(super) fn aside(&mut self, decision: Decision) {
+    pub fn aside(&mut self, decision: Decision) {
         let number = decision.decision;
         let known = self.open.iter().any(|open| open.decision == number)
             || self.requests.values().any(|asked| *asked == number);

@@ -1,11 +1,11 @@
 //! Where we stand in a journal, so that a connection lost and taken up again shows nothing twice
 //! and leaves nothing out.
 
-use box_api::thread::{Cursor, Item, JournalRow, ThreadUpdate};
+use super::{Cursor, Item, JournalRow, ThreadUpdate};
 
 /// The last row seen and how much of its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Position {
+pub struct Position {
     epoch: u32,
     seq: u64,
     bytes: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Position {
     clippy::large_enum_variant,
     reason = "there is one at a time, and it is taken apart at once"
 )]
-pub(crate) enum Admitted {
+pub enum Admitted {
     /// It is new: show this, which may be only the new part of it.
     New(ThreadUpdate),
     /// It was seen before.
@@ -28,17 +28,17 @@ pub(crate) enum Admitted {
 
 impl Position {
     /// The cursor to ask from; none before the first row.
-    pub(crate) fn cursor(&self) -> Option<Cursor> {
+    pub fn cursor(&self) -> Option<Cursor> {
         let Self { epoch, seq, bytes } = *self;
         (seq > 0).then_some(Cursor { epoch, seq, bytes })
     }
 
-    pub(crate) fn epoch(&self) -> u32 {
+    pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
     /// The journal was rebuilt: what we knew of it means nothing any more.
-    pub(crate) fn begin_epoch(&mut self, epoch: u32) {
+    pub fn begin_epoch(&mut self, epoch: u32) {
         *self = Self {
             epoch,
             seq: 0,
@@ -47,7 +47,7 @@ impl Position {
     }
 
     /// Takes an update in.
-    pub(crate) fn admit(&mut self, update: ThreadUpdate) -> Admitted {
+    pub fn admit(&mut self, update: ThreadUpdate) -> Admitted {
         match update {
             ThreadUpdate::Row(row) => self.admit_row(row),
             ThreadUpdate::Grew {

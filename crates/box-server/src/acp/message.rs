@@ -3,18 +3,18 @@
 use serde_json::{Value, json};
 
 /// Longest line an editor may send; a prompt may carry images.
-pub(super) const LINE_BYTES_MAX: usize = 32 << 20;
+pub const LINE_BYTES_MAX: usize = 32 << 20;
 
-pub(super) const PARSE_ERROR: i64 = -32700;
-pub(super) const INVALID_REQUEST: i64 = -32600;
-pub(super) const METHOD_NOT_FOUND: i64 = -32601;
-pub(super) const INVALID_PARAMS: i64 = -32602;
-pub(super) const INTERNAL_ERROR: i64 = -32603;
-pub(super) const NOT_FOUND: i64 = -32002;
+pub const PARSE_ERROR: i64 = -32700;
+pub const INVALID_REQUEST: i64 = -32600;
+pub const METHOD_NOT_FOUND: i64 = -32601;
+pub const INVALID_PARAMS: i64 = -32602;
+pub const INTERNAL_ERROR: i64 = -32603;
+pub const NOT_FOUND: i64 = -32002;
 
 /// One message of the editor.
 #[derive(Debug, PartialEq)]
-pub(super) enum Message {
+pub enum Message {
     Request {
         id: Value,
         method: String,
@@ -34,7 +34,7 @@ pub(super) enum Message {
 }
 
 impl Message {
-    pub(super) fn parse(line: &[u8]) -> Self {
+    pub fn parse(line: &[u8]) -> Self {
         let Ok(mut message) = serde_json::from_slice::<Value>(line) else {
             return Self::Garbage(Some(error(&Value::Null, PARSE_ERROR, "this is no JSON")));
         };
@@ -64,32 +64,32 @@ impl Message {
     }
 }
 
-pub(super) fn result(id: &Value, result: &Value) -> Value {
+pub fn result(id: &Value, result: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-pub(super) fn error(id: &Value, code: i64, text: &str) -> Value {
+pub fn error(id: &Value, code: i64, text: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}})
 }
 
-pub(super) fn request(id: i64, method: &str, params: &Value) -> Value {
+pub fn request(id: i64, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-pub(super) fn notification(method: &str, params: &Value) -> Value {
+pub fn notification(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
 /// Puts lines together.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub struct Lines {
     begun: Vec<u8>,
     too_long: bool,
 }
 
 impl Lines {
     /// The messages that are whole now.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<Message> {
+    pub fn take(&mut self, bytes: &[u8]) -> Vec<Message> {
         let mut messages = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (text, whole) = match piece.strip_suffix(b"\n") {
